@@ -44,10 +44,6 @@ def with_field_ids(footer: bytes, ids: Mapping[tuple[str, ...], int]) -> bytes:
     ------
     ValueError
         If the bytes are not a footer, or if a field is missing.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
     schema = next((field for field in _fields(footer, 0) if field.number == _SCHEMA), None)
     if schema is None or schema.kind != _LIST:

@@ -3,7 +3,7 @@
 References
 ----------
 PROTOCOL.md#reader-requirements-for-column-mapping,
-PROTOCOL.md#reader-requirements-for-type-widening
+PROTOCOL.md#reader-requirements-for-type-widening, PROTOCOL.md#variant-data-in-parquet
 """
 
 from __future__ import annotations
@@ -296,12 +296,7 @@ def _rebuilt(array: pa.Array, target: pa.DataType, values: pa.Array) -> pa.Array
 
 
 def _variant(node: Node, calendars: Calendars) -> Found:
-    """Return the leaves and the conversion of a variant.
-
-    References
-    ----------
-    PROTOCOL.md#variant-data-in-parquet
-    """
+    """Return the leaves and the conversion of a variant."""
     names = [child.name for child in node.children]
     if METADATA not in names:
         raise NotConvertibleError("it is not a variant in the file")

@@ -5,7 +5,7 @@ error, and so is a value that does not fit.
 
 References
 ----------
-PROTOCOL.md#delta-data-type-to-parquet-type-mappings
+PROTOCOL.md#delta-data-type-to-parquet-type-mappings, PROTOCOL.md#type-widening
 """
 
 from __future__ import annotations
@@ -170,12 +170,7 @@ def _texts(array: pa.Array) -> pa.Array:
 
 
 def _decimals(leaf: Leaf, wanted: DecimalType) -> Convert | None:
-    """Return the conversion to a DECIMAL, if it is not narrower.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
-    """
+    """Return the conversion to a DECIMAL, if it is not narrower."""
     if leaf.logical == "DECIMAL":
         precision, scale = leaf.precision, leaf.scale
     elif leaf.logical in ("NONE", "INT") and leaf.physical in ("INT32", "INT64"):

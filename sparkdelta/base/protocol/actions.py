@@ -2,7 +2,9 @@
 
 References
 ----------
-PROTOCOL.md#actions
+PROTOCOL.md#actions, PROTOCOL.md#format-specification, PROTOCOL.md#protocol-evolution,
+PROTOCOL.md#change-metadata, PROTOCOL.md#transaction-identifiers, PROTOCOL.md#domain-metadata,
+PROTOCOL.md#sidecar-file-information
 """
 
 from __future__ import annotations
@@ -19,12 +21,7 @@ _SHOWN_COLUMNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The file format of the data files.
-
-    References
-    ----------
-    PROTOCOL.md#format-specification
-    """
+    """The file format of the data files."""
 
     provider: str = "parquet"
     options: Mapping[str, str] = field(default_factory=dict)
@@ -45,12 +42,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """The versions and features that a reader or writer of the table must implement.
-
-    References
-    ----------
-    PROTOCOL.md#protocol-evolution
-    """
+    """The versions and features that a reader or writer of the table must implement."""
 
     min_reader_version: int
     min_writer_version: int
@@ -103,10 +95,6 @@ class Metadata:
     """The identity, schema and properties of the table.
 
     `schema_string` is None if the action has no schema: the table has a log but no columns yet.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata
     """
 
     id: str
@@ -165,12 +153,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class TransactionIdentifier:
-    """The version of an application's most recent transaction on the table.
-
-    References
-    ----------
-    PROTOCOL.md#transaction-identifiers
-    """
+    """The version of an application's most recent transaction on the table."""
 
     app_id: str
     version: int
@@ -188,12 +171,7 @@ class TransactionIdentifier:
 
 @dataclass(frozen=True, slots=True)
 class DomainMetadata:
-    """The configuration of a metadata domain, or its removal.
-
-    References
-    ----------
-    PROTOCOL.md#domain-metadata
-    """
+    """The configuration of a metadata domain, or its removal."""
 
     domain: str
     configuration: str
@@ -236,12 +214,7 @@ class DomainMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """A sidecar file, which holds file actions of a V2 checkpoint.
-
-    References
-    ----------
-    PROTOCOL.md#sidecar-file-information
-    """
+    """A sidecar file, which holds file actions of a V2 checkpoint."""
 
     path: str
     size_in_bytes: int = 0

@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#commit-provenance-information
+PROTOCOL.md#commit-provenance-information, PROTOCOL.md#writer-requirements-for-in-commit-timestamps
 """
 
 from __future__ import annotations
@@ -55,12 +55,7 @@ class CommitInfo:
 
 
 def commit_info_line(info: CommitInfo) -> str:
-    """Return the first line of a commit.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
-    """
+    """Return the first line of a commit."""
     return json_line(COMMIT_INFO, wire_form(info))
 
 

@@ -4,7 +4,9 @@ Functions of this module run in Spark's Python workers, which may not have this 
 
 References
 ----------
-PROTOCOL.md#deletion-vectors, PROTOCOL.md#deletion-vector-format
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#deletion-vector-format,
+PROTOCOL.md#deletion-vector-descriptor-schema, PROTOCOL.md#deletion-vector-file-storage-format,
+PROTOCOL.md#derived-fields
 """
 
 from __future__ import annotations
@@ -40,12 +42,7 @@ _Z85_PLACES = 85 ** np.arange(4, -1, -1, dtype=np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorDescriptor:
-    """The location of a deletion vector, its size in bytes, and the number of rows it deletes.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-descriptor-schema
-    """
+    """The location of a deletion vector, its size in bytes, and the number of rows it deletes."""
 
     storage_type: str
     path_or_inline_dv: str
@@ -78,23 +75,13 @@ class DeletionVectorDescriptor:
 
     @property
     def unique_id(self) -> str:
-        """The identifier that distinguishes the deletion vectors of one data file.
-
-        References
-        ----------
-        PROTOCOL.md#derived-fields
-        """
+        """The identifier that distinguishes the deletion vectors of one data file."""
         name = f"{self.storage_type}{self.path_or_inline_dv}"
         return name if self.offset is None else f"{name}@{self.offset}"
 
     @property
     def prefix(self) -> str:
-        """The directory of the file, if it is relative to the table's root; else empty.
-
-        References
-        ----------
-        PROTOCOL.md#derived-fields
-        """
+        """The directory of the file, if it is relative to the table's root; else empty."""
         return self.path_or_inline_dv[:-ENCODED_UUID_LENGTH] if self.storage_type == "u" else ""
 
     @property
@@ -109,10 +96,6 @@ class DeletionVectorDescriptor:
         ------
         DeletionVectorFormatError
             If the storage type or the encoded UUID is invalid.
-
-        References
-        ----------
-        PROTOCOL.md#derived-fields
         """
         if self.is_inline:
             return None
@@ -152,10 +135,6 @@ def decode(
         If the bytes are corrupt.
     DeletionVectorCardinalityError
         If the number of deleted rows differs from the descriptor's cardinality.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-format
     """
     name, size = descriptor.unique_id, descriptor.size_in_bytes
     if descriptor.is_inline:
@@ -185,12 +164,7 @@ def decode(
 def read_stored(
     content: Bytes, offset: int | None, size_in_bytes: int, *, name: str = "in a file"
 ) -> bytes:
-    """Return the serialized bitmap at an offset of a deletion vector file, verifying its checksum.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-file-storage-format
-    """
+    """Return the serialized bitmap at an offset of a file, verifying its checksum."""
     view = memoryview(content)
     if not view or view[0] != _FILE_VERSION:
         version = view[0] if view else "missing"
@@ -227,10 +201,6 @@ def file_content(bitmaps: Iterable[bytes]) -> tuple[bytes, list[int]]:
     ----------
     bitmaps
         Serialized bitmaps, as `encode_chunks` returns them.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-file-storage-format
     """
     content, offsets = bytearray([_FILE_VERSION]), []
     for data in bitmaps:
@@ -251,10 +221,6 @@ def dv_file_name(path_or_inline_dv: str) -> str:
     --------
     >>> dv_file_name("ab^-aqEH.-t@S}K{vb[*k^")
     'ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin'
-
-    References
-    ----------
-    PROTOCOL.md#derived-fields
     """
     prefix = path_or_inline_dv[:-ENCODED_UUID_LENGTH]
     encoded = path_or_inline_dv[-ENCODED_UUID_LENGTH:]
@@ -267,12 +233,7 @@ def dv_file_name(path_or_inline_dv: str) -> str:
 
 
 def z85_encode(data: bytes) -> str:
-    """Encode bytes in Base85 (Z85), padded with zeros to a multiple of four bytes.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-descriptor-schema
-    """
+    """Encode bytes in Base85 (Z85), padded with zeros to a multiple of four bytes."""
     padded = data + bytes(-len(data) % 4)
     numbers = np.frombuffer(padded, ">u4").astype(np.uint64)
     digits = numbers[:, None] // _Z85_PLACES % np.uint64(85)
@@ -281,12 +242,7 @@ def z85_encode(data: bytes) -> str:
 
 
 def z85_decode(text: str) -> bytes:
-    """Decode Base85 (Z85) text to bytes, whose number is a multiple of four.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-descriptor-schema
-    """
+    """Decode Base85 (Z85) text to bytes, whose number is a multiple of four."""
     encoded = text.encode("utf-8")
     digits = _Z85_DIGITS[np.frombuffer(encoded, np.uint8)]
     if len(encoded) % 5 or np.max(digits, initial=0) > 84:

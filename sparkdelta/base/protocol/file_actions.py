@@ -4,7 +4,7 @@ The live files of a table are rows of DataFrames instead; see `frames`.
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
 """
 
 from __future__ import annotations
@@ -94,10 +94,6 @@ class AddCDCFile:
     """A cdc action, which adds a change data file; `path` is URI-encoded.
 
     `data_change` must be false, because the rows are not part of the table's data.
-
-    References
-    ----------
-    PROTOCOL.md#add-cdc-file
     """
 
     path: str
@@ -119,12 +115,7 @@ class AddCDCFile:
 
 
 def file_key(action: AddFile | RemoveFile, table_root: str) -> FileKey:
-    """Return the key of the logical file that an action refers to.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
-    """
+    """Return the key of the logical file that an action refers to."""
     vector = action.deletion_vector
     return canonical_path(action.path, table_root), None if vector is None else vector.unique_id
 

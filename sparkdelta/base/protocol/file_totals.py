@@ -46,12 +46,7 @@ PROTOCOL.md#deleted-record-counts-histogram-schema
 
 @dataclass(frozen=True, slots=True)
 class FileSizeHistogram:
-    """Numbers of files and bytes by file size; each bin ends at the next boundary.
-
-    References
-    ----------
-    PROTOCOL.md#file-size-histogram-schema
-    """
+    """Numbers of files and bytes by file size; each bin ends at the next boundary."""
 
     boundaries: tuple[int, ...]
     file_counts: tuple[int, ...]

@@ -3,7 +3,8 @@
 References
 ----------
 PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
+PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md,
+PROTOCOL.md#type-widening
 """
 
 from __future__ import annotations
@@ -143,11 +144,6 @@ def check_iceberg_partitioning(
     ------
     IcebergCompatError
         If the replaced table is partitioned and the new one is partitioned differently.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
     names = [[name_key(name) for name in columns] for columns in (before, after)]
     if version is not None and before and names[0] != names[1]:
@@ -211,11 +207,6 @@ def check_files(version: int, *, has_vectors: bool, lacks_partition_columns: boo
     Raises
     ------
     IcebergCompatError
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
     if version < ROW_TRACKING_VERSION and has_vectors:
         problem = "files have deletion vectors; run REORG TABLE ... APPLY (PURGE) first"
@@ -236,10 +227,6 @@ def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
     True
     >>> is_iceberg_type_change("decimal(4,2)", "decimal(6,3)")
     False
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
     """
     if from_type == to_type:
         return True

@@ -3,7 +3,8 @@
 References
 ----------
 PROTOCOL.md#delta-log-entries, PROTOCOL.md#checkpoint-naming-scheme,
-PROTOCOL.md#log-compaction-files, PROTOCOL.md#version-checksum-file-schema
+PROTOCOL.md#log-compaction-files, PROTOCOL.md#version-checksum-file-schema,
+PROTOCOL.md#terminology-commits, PROTOCOL.md#sidecar-file-information
 """
 
 from __future__ import annotations
@@ -122,10 +123,6 @@ def parse_log_file(
     <LogFileKind.CLASSIC_CHECKPOINT: 'classic checkpoint'>
     >>> parse_log_file("notes.txt") is None
     True
-
-    References
-    ----------
-    PROTOCOL.md#delta-log-entries, PROTOCOL.md#terminology-commits
     """
     directory, _, file = name.rpartition("/")
     version = staged_commit_version(file) if directory == STAGED_COMMIT_DIRECTORY else None
@@ -162,12 +159,7 @@ def parse_log_file(
 
 
 def staged_commit_version(name: str) -> Version | None:
-    """Return the version of a staged commit by its file name; None for any other file.
-
-    References
-    ----------
-    PROTOCOL.md#terminology-commits
-    """
+    """Return the version of a staged commit by its file name; None for any other file."""
     match = re.fullmatch(rf"{_VERSION}\.{_UUID}\.json", name)
     return None if match is None else int(match["version"])
 
@@ -207,12 +199,7 @@ def compaction_name(start: Version, end: Version) -> str:
 
 
 def sidecar_name(path: str) -> str:
-    """Return the name in the log of a sidecar by its `path`, which is one of this directory alone.
-
-    References
-    ----------
-    PROTOCOL.md#sidecar-file-information
-    """
+    """Return the name in the log of a sidecar, by its `path`, which names no directory."""
     return f"{SIDECAR_DIRECTORY}/{path}"
 
 

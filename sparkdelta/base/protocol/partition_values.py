@@ -79,10 +79,6 @@ def parse_partition_value(
     --------
     >>> parse_partition_value("2024-01-31", "date")
     datetime.date(2024, 1, 31)
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
     """
     if text is None or text == "":
         return None

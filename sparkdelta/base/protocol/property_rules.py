@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#table-features
+PROTOCOL.md#change-metadata, PROTOCOL.md#table-features, PROTOCOL.md#row-tracking
 """
 
 from __future__ import annotations
@@ -90,10 +90,6 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     ------
     UnknownConfigurationError, InvalidArgumentError
         As `changed_properties` and `check_retention`.
-
-    References
-    ----------
-    PROTOCOL.md#table-features, PROTOCOL.md#change-metadata
     """
     requested = changed_properties(properties)
     configuration = dict(requested.configuration)
@@ -132,10 +128,6 @@ def changed_properties(properties: Mapping[str, str]) -> RequestedProperties:
         If a property is unknown or cannot be set by users.
     InvalidArgumentError
         If the value of a property is invalid.
-
-    References
-    ----------
-    PROTOCOL.md#table-features, PROTOCOL.md#change-metadata
     """
     configuration: dict[str, str] = {}
     features: set[str] = set()
@@ -181,10 +173,6 @@ def check_row_tracking(configuration: Mapping[str, str]) -> None:
     Raises
     ------
     RowTrackingCombinationError
-
-    References
-    ----------
-    PROTOCOL.md#row-tracking
     """
     if is_on(configuration, ENABLE_ROW_TRACKING) and is_on(configuration, SUSPEND_ROW_TRACKING):
         raise RowTrackingCombinationError(

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#protocol-evolution
+PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#protocol-evolution,
+PROTOCOL.md#active-features, PROTOCOL.md#supported-features
 """
 
 from __future__ import annotations
@@ -48,10 +49,6 @@ def metadata_features(
     ----------
     field_metadata
         The metadata of each column.
-
-    References
-    ----------
-    PROTOCOL.md#active-features
     """
     found = {
         feature
@@ -83,10 +80,6 @@ def new_protocol(
     reader_version, writer_version
         The minimum versions that the user requests; 1 and 2 by default. Reader version 2 asks for
         `columnMapping`, and only together with a writer version that implies it.
-
-    References
-    ----------
-    PROTOCOL.md#table-features-for-new-and-existing-tables
     """
     needed, writer = _with_required_features(features), writer_version or 2
     if writer >= WRITER_FEATURES_VERSION:
@@ -106,10 +99,6 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
 
     No feature is ever dropped: features that a legacy version implies are listed explicitly when
     feature lists are introduced. There are none if legacy versions imply exactly these features.
-
-    References
-    ----------
-    PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#supported-features
     """
     wanted = _with_required_features(features)
     missing = {name for name in wanted if not is_supported(protocol, TableFeature(name))}
@@ -129,10 +118,6 @@ def with_versions(
     ------
     InvalidArgumentError
         Reader version 3 requires writer version 7.
-
-    References
-    ----------
-    PROTOCOL.md#protocol-evolution, PROTOCOL.md#supported-features
     """
     reader = reader_version or protocol.min_reader_version
     writer = writer_version or protocol.min_writer_version
@@ -155,10 +140,6 @@ def with_versions(
 def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
     """Return the protocol without a feature, in the lowest versions for those that are left; as
     legacy versions if they imply exactly these.
-
-    References
-    ----------
-    PROTOCOL.md#supported-features
     """
     has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
     listed = protocol if has_lists else _with_lists(protocol, set())
@@ -194,10 +175,6 @@ def check_upgrade(
     ------
     InvalidCommitError
         If a feature is missing, or readerFeatures is not a subset of writerFeatures.
-
-    References
-    ----------
-    PROTOCOL.md#protocol-evolution, PROTOCOL.md#supported-features
     """
     lost = _supported_names(before) - _supported_names(after) - dropped
     if lost:

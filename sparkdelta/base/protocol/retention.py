@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#checkpoints-1, PROTOCOL.md#action-reconciliation
+PROTOCOL.md#checkpoints-1, PROTOCOL.md#action-reconciliation, PROTOCOL.md#checkpoints,
+PROTOCOL.md#metadata-cleanup
 """
 
 from __future__ import annotations
@@ -61,12 +62,7 @@ def interval_ms(name: str, text: str) -> int:
 
 
 def deleted_file_retention_ms(configuration: Mapping[str, str]) -> int:
-    """Return the retention period of tombstones in milliseconds, by default a week.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints
-    """
+    """Return the retention period of tombstones in milliseconds, by default a week."""
     text = configuration.get(DELETED_FILE_RETENTION, "interval 1 week")
     return interval_ms(DELETED_FILE_RETENTION, text)
 
@@ -81,12 +77,7 @@ def transaction_retention_ms(configuration: Mapping[str, str]) -> int | None:
 
 
 def log_retention_ms(configuration: Mapping[str, str]) -> int:
-    """Return the retention period of log files in milliseconds.
-
-    References
-    ----------
-    PROTOCOL.md#metadata-cleanup
-    """
+    """Return the retention period of log files in milliseconds."""
     return interval_ms(LOG_RETENTION, log_retention(configuration))
 
 

@@ -60,10 +60,6 @@ def decode_chunks(data: Bytes, *, name: str = "inline") -> Chunks:
     ------
     DeletionVectorFormatError
         If the bytes are corrupt.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-format
     """
     chunks: Chunks = {}
     try:
@@ -272,12 +268,7 @@ def intersects(first: Mapping[int, Words], second: Mapping[int, Words]) -> bool:
 
 
 def encode_chunks(chunks: Mapping[int, Words]) -> bytes:
-    """Serialize a bitmap, using the smallest kind of each container.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-format
-    """
+    """Serialize a bitmap, using the smallest kind of each container."""
     containers = [(number, _rows(chunks[number])) for number in sorted(chunks)]
     return _encode_containers([(number, rows) for number, rows in containers if rows.size])
 

@@ -39,10 +39,6 @@ def high_water_mark(domain: DomainMetadata | None, *, path: str, version: Versio
     ------
     MalformedLogFileError
         If the domain has no high water mark; new row ids might then be duplicates.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     if domain is None or domain.removed:
         return NO_ROW_IDS
@@ -83,10 +79,6 @@ def with_row_ids(
     ------
     InvalidCommitError
         If a new file has no `numRecords`.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     assigned = []
     for add in adds:

@@ -4,7 +4,9 @@ See `feature_rules` for the features.
 
 References
 ----------
-PROTOCOL.md#supported-features
+PROTOCOL.md#supported-features, PROTOCOL.md#reader-version-requirements,
+PROTOCOL.md#writer-version-requirements, PROTOCOL.md#reader-requirements-for-catalog-managed-tables,
+PROTOCOL.md#table-features
 """
 
 from __future__ import annotations
@@ -43,11 +45,6 @@ def is_supported(protocol: Protocol, feature: TableFeature) -> bool:
 
     Only the reader's side counts for a reader-writer feature: a feature that readers may ignore
     must not affect what they return.
-
-    References
-    ----------
-    PROTOCOL.md#supported-features, PROTOCOL.md#reader-version-requirements,
-    PROTOCOL.md#writer-version-requirements
     """
     rules = FEATURES[feature]
     if rules.reader_writer:
@@ -73,10 +70,6 @@ def check_managed(protocol: Protocol, *, path: str, has_catalog: bool) -> None:
     ------
     CatalogManagedTableError
         The path does not identify the latest version.
-
-    References
-    ----------
-    PROTOCOL.md#reader-requirements-for-catalog-managed-tables
     """
     if not has_catalog and is_supported(protocol, TableFeature.CATALOG_MANAGED):
         raise CatalogManagedTableError(path=path)
@@ -100,10 +93,6 @@ def check_readable(protocol: Protocol, *, path: str, has_catalog: bool = False) 
         See `check_managed`.
     UnsupportedReaderFeaturesError
         If reader features are not implemented; it names all of them.
-
-    References
-    ----------
-    PROTOCOL.md#reader-version-requirements
     """
     if not 1 <= protocol.min_reader_version <= READER_FEATURES_VERSION:
         raise InvalidProtocolVersionError(
@@ -137,10 +126,6 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
         As `check_readable`, since writers must also read, and likewise for the writer version.
     UnsupportedWriterFeaturesError
         If writer features are not implemented; it names all of them.
-
-    References
-    ----------
-    PROTOCOL.md#writer-version-requirements, PROTOCOL.md#table-features
     """
     check_readable(protocol, path=path, has_catalog=True)
     if not 1 <= protocol.min_writer_version <= WRITER_FEATURES_VERSION:

@@ -4,7 +4,14 @@ A property of a table feature has an effect only if the table supports the featu
 
 References
 ----------
-PROTOCOL.md#table-properties, PROTOCOL.md#active-features
+PROTOCOL.md#table-properties, PROTOCOL.md#active-features, PROTOCOL.md#column-mapping,
+PROTOCOL.md#in-commit-timestamps,
+PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps,
+PROTOCOL.md#writer-requirements-for-in-commit-timestamps, PROTOCOL.md#row-tracking,
+PROTOCOL.md#writer-requirements-for-row-tracking, PROTOCOL.md#valid-feature-names-in-table-features,
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#change-data-files, PROTOCOL.md#checkpoints,
+PROTOCOL.md#log-compaction-files, PROTOCOL.md#writer-requirement-for-deletion-vectors,
+PROTOCOL.md#append-only-tables, PROTOCOL.md#type-widening
 """
 
 from __future__ import annotations
@@ -75,10 +82,6 @@ def column_mapping_mode(protocol: Protocol, configuration: Mapping[str, str]) ->
     ------
     ColumnMappingError
         If the value of the property is not a column mapping mode.
-
-    References
-    ----------
-    PROTOCOL.md#column-mapping
     """
     if not is_supported(protocol, TableFeature.COLUMN_MAPPING):
         return ColumnMappingMode.NONE
@@ -124,12 +127,7 @@ class InCommitTimestamps:
 def in_commit_timestamps(
     protocol: Protocol, configuration: Mapping[str, str]
 ) -> InCommitTimestamps:
-    """Return the state of in-commit timestamps.
-
-    References
-    ----------
-    PROTOCOL.md#in-commit-timestamps
-    """
+    """Return the state of in-commit timestamps."""
     if not _is_active(
         protocol, TableFeature.IN_COMMIT_TIMESTAMP, configuration, ENABLE_IN_COMMIT_TIMESTAMPS
     ):
@@ -144,12 +142,7 @@ def in_commit_timestamps(
 
 
 def has_in_commit_timestamp(in_commit: InCommitTimestamps, version: Version) -> bool:
-    """True if the commit of a version has an in-commit timestamp.
-
-    References
-    ----------
-    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
-    """
+    """True if the commit of a version has an in-commit timestamp."""
     return in_commit.enabled and version >= (in_commit.enablement_version or 0)
 
 
@@ -157,10 +150,6 @@ def with_enablement(metadata: Metadata, *, version: Version, timestamp: int) -> 
     """Add the version and timestamp at which in-commit timestamps are enabled to the metadata.
 
     Required for tables that have commits without in-commit timestamps.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
     """
     provenance = {
         IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION: str(version),
@@ -179,12 +168,7 @@ class RowTracking:
 
 
 def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTracking:
-    """Return the state of row tracking.
-
-    References
-    ----------
-    PROTOCOL.md#row-tracking
-    """
+    """Return the state of row tracking."""
     if not _is_active(protocol, TableFeature.ROW_TRACKING, configuration, ENABLE_ROW_TRACKING):
         return RowTracking(enabled=False)
     return RowTracking(
@@ -195,12 +179,7 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
 
 
 def assigns_row_ids(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if new files get row ids: row tracking is supported, and not suspended.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
-    """
+    """True if new files get row ids: row tracking is supported, and not suspended."""
     return is_supported(protocol, TableFeature.ROW_TRACKING) and not is_on(
         configuration, SUSPEND_ROW_TRACKING
     )
@@ -210,10 +189,6 @@ def protected_version(protocol: Protocol, configuration: Mapping[str, str]) -> V
     """Return the version before which checkpoints are protected; 0 if none is.
 
     They can only be deleted with all of the history before this version.
-
-    References
-    ----------
-    PROTOCOL.md#valid-feature-names-in-table-features
     """
     if not is_supported(protocol, TableFeature.CHECKPOINT_PROTECTION):
         return 0
@@ -227,10 +202,6 @@ def num_indexed_columns(configuration: Mapping[str, str]) -> int:
     ------
     InvalidArgumentError
         If the property is not an integer of at least -1.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     text = configuration.get(NUM_INDEXED_COLUMNS)
     count = DEFAULT_INDEXED_COLUMNS if text is None else _integer(text)
@@ -242,12 +213,7 @@ def num_indexed_columns(configuration: Mapping[str, str]) -> int:
 
 
 def has_change_data_feed(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if the change data feed is enabled.
-
-    References
-    ----------
-    PROTOCOL.md#change-data-files
-    """
+    """True if the change data feed is enabled."""
     return _is_active(
         protocol, TableFeature.CHANGE_DATA_FEED, configuration, ENABLE_CHANGE_DATA_FEED
     )
@@ -260,10 +226,6 @@ def checkpoint_interval(configuration: Mapping[str, str]) -> int:
     ------
     InvalidArgumentError
         If the property is not an integer of at least 1.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints
     """
     interval = _interval(configuration, CHECKPOINT_INTERVAL)
     return DEFAULT_CHECKPOINT_INTERVAL if interval is None else interval
@@ -276,10 +238,6 @@ def compaction_interval(configuration: Mapping[str, str]) -> int | None:
     ------
     InvalidArgumentError
         If the property is not an integer of at least 1.
-
-    References
-    ----------
-    PROTOCOL.md#log-compaction-files
     """
     return _interval(configuration, COMPACTION_INTERVAL)
 
@@ -305,10 +263,6 @@ def max_deleted_share(protocol: Protocol, configuration: Mapping[str, str]) -> f
     ------
     InvalidArgumentError
         It is not a number from 0 to 1.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirement-for-deletion-vectors
 
     Examples
     --------
@@ -336,12 +290,7 @@ def max_deleted_share(protocol: Protocol, configuration: Mapping[str, str]) -> f
 
 
 def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if data must not be changed or removed.
-
-    References
-    ----------
-    PROTOCOL.md#append-only-tables
-    """
+    """True if data must not be changed or removed."""
     return _is_active(protocol, TableFeature.APPEND_ONLY, configuration, APPEND_ONLY)
 
 
@@ -350,10 +299,6 @@ def compression(configuration: Mapping[str, str]) -> str:
 
     It is zstd by default, as the protocol recommends: files are about a third smaller than with
     snappy, which saves more for readers of remote storage than it costs writers.
-
-    References
-    ----------
-    PROTOCOL.md#table-properties
     """
     return configuration.get(COMPRESSION, "zstd").lower()
 
@@ -365,10 +310,6 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
     ------
     InvalidArgumentError
         If the property is not a size.
-
-    References
-    ----------
-    PROTOCOL.md#table-properties
     """
     if not is_on(configuration, OPTIMIZE_WRITE):
         return None
@@ -380,10 +321,6 @@ def compacts_after_commits(configuration: Mapping[str, str]) -> bool:
     """True if small files are compacted after a commit.
 
     ``auto`` and ``legacy`` are values of Databricks, and `AUTO_OPTIMIZE` is an older name.
-
-    References
-    ----------
-    PROTOCOL.md#table-properties
     """
     value = configuration.get(AUTO_COMPACT, "").lower()
     return value in ("true", "auto", "legacy") or is_on(configuration, AUTO_OPTIMIZE)
@@ -396,10 +333,6 @@ def declared_file_size(configuration: Mapping[str, str]) -> int | None:
     ------
     InvalidArgumentError
         If the property is not a size.
-
-    References
-    ----------
-    PROTOCOL.md#table-properties
     """
     text = configuration.get(TARGET_FILE_SIZE)
     if text is None:
@@ -411,12 +344,7 @@ def declared_file_size(configuration: Mapping[str, str]) -> int | None:
 
 
 def is_type_widening_enabled(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if type widening is enabled.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
-    """
+    """True if type widening is enabled."""
     return _is_active(protocol, TableFeature.TYPE_WIDENING, configuration, ENABLE_TYPE_WIDENING)
 
 

@@ -1,4 +1,9 @@
-"""Supported type changes of type widening, by the type names in the JSON of the schema."""
+"""Supported type changes of type widening, by the type names in the JSON of the schema.
+
+References
+----------
+PROTOCOL.md#type-widening
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,6 @@ def is_supported_type_change(from_type: str, to_type: str) -> bool:
     (True, False)
     >>> is_supported_type_change("integer", "decimal(12,2)")
     True
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
     """
     if from_type == to_type or from_type == "void":
         return True

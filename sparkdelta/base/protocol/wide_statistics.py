@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#per-file-statistics
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#writer-requirement-for-deletion-vectors
 """
 
 from __future__ import annotations
@@ -34,10 +34,6 @@ def wide_statistics(stats: JsonText | None, *, num_records: int, cardinality: in
         The number of rows in the data file, deleted ones included.
     cardinality
         The number of rows that the deletion vector of `stats` deletes.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics, PROTOCOL.md#writer-requirement-for-deletion-vectors
     """
     known = _parsed(stats)
     if known.get("tightBounds") is not False and "nullCount" in known:

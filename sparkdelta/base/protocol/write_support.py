@@ -29,10 +29,6 @@ def check_data_writable(protocol: Protocol, *, path: str) -> None:
         If features are not implemented; it names all of them.
     DeltaError
         As raised by `check_writable`.
-
-    References
-    ----------
-    PROTOCOL.md#writer-version-requirements
     """
     check_writable(protocol, path=path)
     missing = tuple(f.value for f in _NEVER_WRITTEN if is_supported(protocol, f))

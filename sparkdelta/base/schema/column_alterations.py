@@ -171,10 +171,6 @@ def with_wider_type(
     ----------
     is_recorded
         False for a change that readers need not know of.
-
-    References
-    ----------
-    PROTOCOL.md#type-change-metadata
     """
     widened, _ = _widened(schema, path, data_type, () if is_recorded else None)
     assert isinstance(widened, StructType)

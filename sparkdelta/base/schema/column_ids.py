@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#writer-requirements-for-column-mapping
+PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#column-mapping
 """
 
 from __future__ import annotations
@@ -32,10 +32,6 @@ def with_column_ids(
     ----------
     max_id
         The highest id assigned so far, including ids of dropped columns.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping
     """
     ids = [field.metadata.get(COLUMN_ID) for _, field, _ in fields_within(schema)]
     last = max([max_id, *(number for number in ids if isinstance(number, int))])
@@ -56,10 +52,6 @@ def with_column_ids(
 def with_own_names(schema: StructType) -> StructType:
     """Return the schema with physical names that are the columns' own names, at every level, as
     files have them that were written without column mapping.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping
     """
 
     def named(field: StructField) -> StructField:
@@ -72,22 +64,13 @@ def with_own_names(schema: StructType) -> StructType:
 def with_ids_of(schema: StructType, earlier: StructType) -> StructType:
     """Copy the ids and physical names of columns that have the same name and type in an earlier
     schema.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping
     """
     before = {name_key(field.name): field for field in earlier.fields}
     return StructType([_with_earlier_ids(f, before.get(name_key(f.name))) for f in schema.fields])
 
 
 def without_ids(schema: StructType) -> StructType:
-    """Return the schema without the metadata of column mapping.
-
-    References
-    ----------
-    PROTOCOL.md#column-mapping
-    """
+    """Return the schema without the metadata of column mapping."""
 
     def plain(field: StructField) -> StructField:
         metadata = {k: v for k, v in (field.metadata or {}).items() if not k.startswith(_PREFIX)}

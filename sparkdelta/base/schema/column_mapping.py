@@ -1,4 +1,9 @@
-"""Column mapping: physical names and field ids of logical columns."""
+"""Column mapping: physical names and field ids of logical columns.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-column-mapping
+"""
 
 from __future__ import annotations
 
@@ -24,10 +29,6 @@ def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
     ------
     ColumnMappingError
         The mode requires a physical name and the field has none.
-
-    References
-    ----------
-    PROTOCOL.md#reader-requirements-for-column-mapping
     """
     if mode is ColumnMappingMode.NONE:
         return field.name

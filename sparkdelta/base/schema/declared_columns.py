@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#identity-columns, PROTOCOL.md#generated-columns, PROTOCOL.md#clustered-table
+PROTOCOL.md#identity-columns, PROTOCOL.md#generated-columns, PROTOCOL.md#clustered-table,
+PROTOCOL.md#column-metadata, PROTOCOL.md#writer-requirements-for-clustered-table
 """
 
 from __future__ import annotations
@@ -55,12 +56,7 @@ def declared_type(given: str | DataType) -> DataType:
 
 
 def identity_metadata(start: int, step: int, *, allows_explicit_values: bool) -> dict[str, object]:
-    """Return the field metadata that defines an identity column.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
-    """
+    """Return the field metadata that defines an identity column."""
     return {
         IDENTITY_START: start,
         IDENTITY_STEP: step,
@@ -71,10 +67,6 @@ def identity_metadata(start: int, step: int, *, allows_explicit_values: bool) ->
 def bounded_text(field: StructField) -> StructField:
     """Return a CHAR or VARCHAR column as a table's schema stores it: a STRING with the declared
     type in its metadata.
-
-    References
-    ----------
-    PROTOCOL.md#column-metadata
     """
     if not isinstance(field.dataType, CharType | VarcharType):
         return field
@@ -90,10 +82,6 @@ def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None
     InvalidArgumentError
         An identity column is not a LONG, has a step of 0 or is a partition column; a column is both
         generated and an identity column; or every column is generated.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns, PROTOCOL.md#generated-columns
     """
     for field in schema.fields:
         metadata = field.metadata or {}
@@ -118,10 +106,6 @@ def check_clustering_columns(
         There are too many columns, a duplicate, or a column whose type has no min/max values; or
         the table is partitioned.
     ColumnNotFoundError
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-clustered-table
     """
     paths = [
         found_column(schema, path) for name in names for path in column_list(_CLUSTER_BY, name)

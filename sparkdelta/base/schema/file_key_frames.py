@@ -2,6 +2,10 @@
 
 `base.protocol.file_paths` implements the same rules in Python;
 `tests/base/protocol/test_path_contracts.py` compares the two.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#derived-fields
 """
 
 from __future__ import annotations
@@ -19,10 +23,6 @@ def canonical_path(path: str, *, table_root: str) -> str:
     ----------
     path
         SQL expression of type STRING; so is the result.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     decoded = decoded_path(path)
     root = text_literal(f"{scheme_and_authority(table_root)}/")
@@ -42,10 +42,6 @@ def decoded_path(path: str) -> str:
     ----------
     path
         SQL expression of type STRING; so is the result.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     # url_decode decodes "+" to a space, as in forms. A path with a malformed escape is unchanged.
     return (
@@ -61,10 +57,6 @@ def deletion_vector_id(deletion_vector: str) -> str:
     ----------
     deletion_vector
         SQL expression of type STRUCT.
-
-    References
-    ----------
-    PROTOCOL.md#derived-fields
     """
     vector = f"({deletion_vector})"
     offset = f"CAST({vector}.`offset` AS string)"
@@ -82,10 +74,6 @@ def absolute_path(path: str, *, table_root: str) -> str:
     ----------
     path
         SQL expression of type STRING; so is the result.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     canonical = canonical_path(path, table_root=table_root)
     return (

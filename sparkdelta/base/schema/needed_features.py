@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#active-features
+PROTOCOL.md#active-features, PROTOCOL.md#timestamp-without-timezone-timestampntz,
+PROTOCOL.md#variant-data-type
 """
 
 from __future__ import annotations
@@ -22,13 +23,7 @@ _TYPE_FEATURES = {
 
 
 def needed_features(schema: StructType, configuration: Mapping[str, str]) -> set[TableFeature]:
-    """Return the features that a table with this schema and these properties must support.
-
-    References
-    ----------
-    PROTOCOL.md#active-features, PROTOCOL.md#timestamp-without-timezone-timestampntz,
-    PROTOCOL.md#variant-data-type
-    """
+    """Return the features that a table with this schema and these properties must support."""
     kinds = {type(data_type) for _, data_type in types_within(schema)}
     type_features = {feature for kind, feature in _TYPE_FEATURES.items() if kind in kinds}
     return type_features | metadata_features(configuration, field_metadata(schema))

@@ -32,10 +32,6 @@ def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int
     ----------
     schema
         A schema with column ids and physical names.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
     existing = (_assigned_ids(field).values() for _, field, _ in fields_within(schema))
     last = max([max_id, *(number for numbers in existing for number in numbers)])
@@ -60,10 +56,6 @@ def nested_field_ids(schema: StructType) -> dict[ParquetPath, int]:
     ------
     ColumnMappingError
         An element, key or value has no id.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
     return dict(_ids_of_fields(schema, ()))
 

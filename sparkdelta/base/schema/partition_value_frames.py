@@ -2,6 +2,10 @@
 
 `base.protocol.partition_values` implements the same rules in Python;
 `tests/base/schema/test_partition_value_frames.py` compares the two.
+
+References
+----------
+PROTOCOL.md#partition-value-serialization
 """
 
 from __future__ import annotations
@@ -56,10 +60,6 @@ def typed_partition_values(
         names of the table's fields.
     time_zone
         The time zone of timestamps written without one.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
     """
     typed = (
         typed_partition_value(partition_value(partition_values, key), field, time_zone=time_zone)
@@ -120,10 +120,6 @@ def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
         SQL expression of type STRING.
     time_zone
         The time zone of timestamps written without one.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
     """
     if isinstance(data_type, StringType):
         return text

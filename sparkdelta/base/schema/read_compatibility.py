@@ -1,4 +1,10 @@
-"""Compatibility of the schema that rows were written with and the one they are read with."""
+"""Compatibility of the schema that rows were written with and the one they are read with.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-type-widening,
+PROTOCOL.md#reader-requirements-for-column-mapping
+"""
 
 from __future__ import annotations
 
@@ -31,11 +37,6 @@ def is_read_compatible(
     >>> a, b = (StructType.fromDDL(ddl) for ddl in ("x INT", "x INT, y INT"))
     >>> is_read_compatible(a, b), is_read_compatible(b, a)
     (True, False)
-
-    References
-    ----------
-    PROTOCOL.md#reader-requirements-for-type-widening,
-    PROTOCOL.md#reader-requirements-for-column-mapping
     """
     modes = written_mode, read_mode
     if ColumnMappingMode.ID in modes and written_mode is not read_mode:

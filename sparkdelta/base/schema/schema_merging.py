@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#type-widening
+PROTOCOL.md#change-metadata, PROTOCOL.md#type-widening, PROTOCOL.md#type-change-metadata
 """
 
 from __future__ import annotations
@@ -48,10 +48,6 @@ def merged_schema(table: StructType, rows: StructType, *, widening: bool = False
     widening
         True if the table's types may be widened; each type change is recorded in the field
         metadata.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata, PROTOCOL.md#type-change-metadata
     """
     row_fields = {name_key(field.name): field for field in rows.fields}
     table_names = {name_key(field.name) for field in table.fields}
@@ -91,10 +87,6 @@ def _wider(table: DataType, rows: DataType) -> DataType:
     """Return the type that a column gets when rows of another type are written: the type of the
     rows if readers can convert stored values to it, or a DECIMAL that holds the values of both;
     else the table's type.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
     """
     if not (isinstance(table, _WIDENED) and isinstance(rows, AtomicType)):
         return table
@@ -123,10 +115,6 @@ def _changes(
 ) -> Iterator[tuple[str, DataType, DataType]]:
     """Yield the changed types with their field paths, without those in nested struct fields, which
     record changes in their own metadata.
-
-    References
-    ----------
-    PROTOCOL.md#type-change-metadata
     """
     if inner := parts_together(before, after):
         for name, old, new in inner:

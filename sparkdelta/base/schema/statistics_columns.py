@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#per-file-statistics
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#field-path
 """
 
 from __future__ import annotations
@@ -28,10 +28,6 @@ def statistics_columns(
 ) -> tuple[ColumnPath, ...]:
     """Return the leaf data columns with statistics: those in `delta.dataSkippingStatsColumns`, or
     else the first `delta.dataSkippingNumIndexedCols`.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     partitions = {name_key(name) for name in partition_columns}
     data = StructType([field for field in schema.fields if name_key(field.name) not in partitions])
@@ -51,10 +47,6 @@ def check_statistics_columns(schema: StructType, configuration: Mapping[str, str
     Raises
     ------
     ColumnNotFoundError
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     named = configuration.get(STATISTICS_COLUMNS)
     for path in [] if named is None else column_list(STATISTICS_COLUMNS, named):
@@ -62,12 +54,7 @@ def check_statistics_columns(schema: StructType, configuration: Mapping[str, str
 
 
 def string_prefix_length(configuration: Mapping[str, str]) -> int:
-    """Return the number of characters that min/max values of strings are truncated to.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
-    """
+    """Return the number of characters that min/max values of strings are truncated to."""
     text = configuration.get("delta.dataSkippingStringPrefixLength", "")
     return int(text) if text.isdecimal() else DEFAULT_PREFIX_LENGTH
 
@@ -78,10 +65,6 @@ def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
     Raises
     ------
     ColumnNotFoundError
-
-    References
-    ----------
-    PROTOCOL.md#field-path
     """
     found = known_path(schema, path)
     if len(found) < len(path):

@@ -1,4 +1,9 @@
-"""Conversion of file statistics between JSON and structs."""
+"""Conversion of file statistics between JSON and structs.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
 
 from __future__ import annotations
 
@@ -33,10 +38,6 @@ def parsed_statistics(stats: str, *, statistics: StructType) -> str:
         SQL expression of type STRING.
     statistics
         The type of the result.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     if not _has_temporal_leaves(statistics):
         return from_json_text(stats, statistics, **_JSON_OPTIONS)
@@ -58,12 +59,7 @@ def _value(text: str, data_type: DataType) -> str:
 
 
 def statistics_text(column: str, *, statistics: StructType) -> str:
-    """Return SQL for a statistics struct as the JSON of `add.stats`, exact to the microsecond.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
-    """
+    """Return SQL for a statistics struct as the JSON of `add.stats`, exact to the microsecond."""
     options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
     if not _has_temporal_leaves(statistics):
         return f"to_json({column}, {options})"

@@ -1,4 +1,9 @@
-"""Spark type of a file's statistics, derived from the table's schema."""
+"""Spark type of a file's statistics, derived from the table's schema.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
 
 from __future__ import annotations
 
@@ -34,10 +39,6 @@ def statistics_schema(
 
     Every data column is included, independent of `delta.dataSkippingNumIndexedCols` at the time a
     file was written; statistics missing in a file read as null.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     partitions = {name_key(name) for name in partition_columns}
     data = StructType([field for field in schema.fields if name_key(field.name) not in partitions])

@@ -47,10 +47,6 @@ class Identity:
         The last generated value (`delta.identity.highWaterMark`); None before the first.
     allows_explicit_values
         True if writes may provide explicit values.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
     """
 
     start: int
@@ -130,10 +126,6 @@ def row_rules(
 def with_marks(schema_string: str, marks: Mapping[str, int]) -> str:
     """Return a schema string with new high water marks for identity columns, and everything else
     unchanged.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
     """
     document = json.loads(schema_string)
     for column in document["fields"]:

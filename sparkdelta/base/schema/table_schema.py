@@ -1,4 +1,9 @@
-"""Conversion of a table's `schemaString` to a Spark StructType."""
+"""Conversion of a table's `schemaString` to a Spark StructType.
+
+References
+----------
+PROTOCOL.md#schema-serialization-format, PROTOCOL.md#void-type
+"""
 
 from __future__ import annotations
 
@@ -60,10 +65,6 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
         The schema is not a JSON struct type, or two columns have the same name, ignoring case.
     UnsupportedDataTypeError
         A column has an unsupported type.
-
-    References
-    ----------
-    PROTOCOL.md#schema-serialization-format
     """
     if not schema_string:
         raise SchemaNotSetError(path=path)
@@ -204,10 +205,6 @@ def stored_schema(schema: StructType) -> StructType:
     ------
     NestedVoidError, EmptySchemaWriteError
         `void` is where writers must refuse it.
-
-    References
-    ----------
-    PROTOCOL.md#void-type
     """
     for path, data_type in types_within(schema):
         column = ".".join(path) or "the table"
@@ -227,10 +224,6 @@ def stored_schema(schema: StructType) -> StructType:
 def without_void(data_type: DataType) -> DataType | None:
     """Return the part of a type that is stored in data files: without `void` fields, and without
     structs that consist of them. None if nothing is left.
-
-    References
-    ----------
-    PROTOCOL.md#void-type
     """
     if isinstance(data_type, NullType):
         return None

@@ -1,4 +1,9 @@
-"""Validation of the type changes recorded in a table's schema."""
+"""Validation of the type changes recorded in a table's schema.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-type-widening
+"""
 
 from __future__ import annotations
 
@@ -17,10 +22,6 @@ def check_type_changes(schema: DataType) -> None:
     Raises
     ------
     UnsupportedTypeChangeError
-
-    References
-    ----------
-    PROTOCOL.md#reader-requirements-for-type-widening
     """
     for path, field, _ in fields_within(schema):
         for change in (field.metadata or {}).get(TYPE_CHANGES, ()):

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#schema-serialization-format, PROTOCOL.md#column-mapping
+PROTOCOL.md#schema-serialization-format, PROTOCOL.md#column-mapping,
+PROTOCOL.md#partition-value-serialization, PROTOCOL.md#struct-field
 """
 
 from __future__ import annotations
@@ -69,10 +70,6 @@ def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructTy
     Raises
     ------
     DuplicateColumnsError, InvalidColumnNameError, ReservedColumnNameError, UnsupportedDataTypeError
-
-    References
-    ----------
-    PROTOCOL.md#schema-serialization-format
     """
     check_columns(schema, any_names=any_names)
     return StructType([clean_field(field) for field in schema.fields])
@@ -138,10 +135,6 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
     InvalidPartitionColumnError
         A column does not exist, is listed twice or has a type without string representation, or no
         data column is left.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
     """
     by_name = {name_key(field.name): field for field in schema.fields}
     spelled: list[str] = []
@@ -184,10 +177,6 @@ def matched_columns(
         The rows have a column that is not in the table.
     MergeFieldsError
         A column of the rows cannot be assigned to the type of the table's column, or only rounded.
-
-    References
-    ----------
-    PROTOCOL.md#schema-serialization-format
     """
     check_columns(rows, any_names=any_names)
     row_fields = {name_key(field.name): field for field in rows.fields}
@@ -221,10 +210,6 @@ def _is_writable(data_type: DataType) -> bool:
 def clean_field(field: StructField) -> StructField:
     """Return a field as a new column of a table: nullable at every level, with its comment as the
     only metadata.
-
-    References
-    ----------
-    PROTOCOL.md#struct-field
     """
     metadata = {k: v for k, v in (field.metadata or {}).items() if k == "comment"}
     return StructField(field.name, _clean_type(field.dataType), True, metadata)

@@ -127,10 +127,6 @@ def stored_in_checkpoint(
 def stored_partition_value(stored: StoredFacts, field: StructField) -> str:
     """Return SQL for a partition value in `partitionValues_parsed`, where delta-spark leaves the
     empty strings that stand for null.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
     """
     column = f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[field.name])}"
     if not isinstance(field.dataType, StringType):

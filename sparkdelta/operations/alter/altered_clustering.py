@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#clustered-table
+PROTOCOL.md#clustered-table, PROTOCOL.md#writer-requirements-for-clustered-table
 """
 
 from __future__ import annotations
@@ -37,10 +37,6 @@ def cluster_by(snapshot: Snapshot, names: Sequence[str]) -> Alteration:
         The table is partitioned.
     ColumnNotFoundError, InvalidArgumentError
         The table cannot be clustered by these columns.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-clustered-table
     """
     table = snapshot.configuration
     if table.partition_columns:

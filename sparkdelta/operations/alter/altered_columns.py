@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#column-mapping, PROTOCOL.md#type-widening
+PROTOCOL.md#change-metadata, PROTOCOL.md#column-mapping, PROTOCOL.md#type-widening,
+PROTOCOL.md#default-columns
 """
 
 from __future__ import annotations
@@ -115,10 +116,6 @@ def add_columns(snapshot: Snapshot, columns: Sequence[NewColumn]) -> Alteration:
         There is a column of this name, or no place for it.
     InvalidArgumentError, InvalidColumnNameError, UnsupportedDataTypeError, ChangeDataColumnsError
         No table can have such a column, or not one with rows.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata, PROTOCOL.md#default-columns
     """
     table = snapshot.configuration
     schema, shown = table.schema, []
@@ -144,10 +141,6 @@ def rename_column(snapshot: Snapshot, path: ColumnPath, name: str) -> Alteration
     ColumnNotFoundError, DuplicateColumnsError
     ConstraintDependentColumnError, GeneratedDependentColumnError
         An expression of the table uses the column.
-
-    References
-    ----------
-    PROTOCOL.md#column-mapping
     """
     table = snapshot.configuration
     if not table.is_mapped:
@@ -181,10 +174,6 @@ def drop_columns(
     DropPartitionColumnError, DropClusteringColumnError, DropOnlyColumnError
     ConstraintDependentColumnError, GeneratedDependentColumnError
         An expression of the table uses a column.
-
-    References
-    ----------
-    PROTOCOL.md#column-mapping
     """
     table = snapshot.configuration
     if not table.is_mapped:
@@ -210,10 +199,6 @@ def checked_drop(snapshot: Snapshot, paths: Sequence[ColumnPath]) -> Mapping[str
     DropPartitionColumnError, DropClusteringColumnError
     ConstraintDependentColumnError, GeneratedDependentColumnError
         An expression of the table uses a column.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata
     """
     table, clustering = snapshot.configuration, clustering_columns(snapshot) or ()
     for path in paths:
@@ -240,10 +225,6 @@ def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) ->
         The change is empty, or the default does not fit.
     ConstraintDependentColumnError, GeneratedDependentColumnError
         The type is another one, and an expression of the table uses the column.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening, PROTOCOL.md#default-columns
     """
     schema, shown = _with_change(snapshot, snapshot.configuration.schema, path, change)
     return altered(snapshot, schema, "CHANGE COLUMN", shown)
@@ -322,10 +303,6 @@ def altered(
     ------
     ChangeDataColumnsError
         A column has a name that the change data feed has, too.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata
     """
     table = snapshot.configuration
     if schema.json() == table.schema.json():

@@ -46,10 +46,6 @@ def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration
     ConstraintDependentColumnError, NonBooleanConstraintError, NondeterministicConstraintError,
     AggregateInConstraintError, UnsupportedConstraintError, UserFunctionInConstraintError
         The expression is no condition on a row of the table.
-
-    References
-    ----------
-    PROTOCOL.md#check-constraints
     """
     table, spark = snapshot.configuration, snapshot.log.spark
     if not name:
@@ -79,10 +75,6 @@ def drop_constraint(snapshot: Snapshot, name: str, *, if_exists: bool = False) -
     ------
     ConstraintNotFoundError
         There is no such constraint, and `if_exists` is False.
-
-    References
-    ----------
-    PROTOCOL.md#check-constraints
     """
     table = snapshot.configuration
     own = _own_key(table, name)

@@ -32,10 +32,6 @@ def sync_identity(snapshot: Snapshot, path: ColumnPath) -> Alteration:
     ------
     ColumnNotFoundError, SyncIdentityError
         There is no such column, or it is no identity column.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
     """
     table = snapshot.configuration
     path = spelled_path(table.schema, path)

@@ -2,7 +2,10 @@
 
 References
 ----------
-PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#active-features
+PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#active-features,
+PROTOCOL.md#change-metadata, PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+PROTOCOL.md#writer-requirements-for-icebergcompatv2,
+PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
@@ -90,10 +93,6 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     RowTrackingCombinationError, ColumnMappingModeChangeError, InvalidNamesError,
     IcebergCompatError, ChangeDataColumnsError
         The table as it is does not allow it.
-
-    References
-    ----------
-    PROTOCOL.md#table-features-for-new-and-existing-tables
     """
     if not properties:
         raise InvalidArgumentError(argument="properties", problem="there are none")
@@ -149,10 +148,6 @@ def unset_properties(
         A property tells engines what is in the files of the table.
     InvalidNamesError
         Columns have names that need column mapping.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata
     """
     if not names or isinstance(names, str):
         raise InvalidArgumentError(argument="names", problem="it must be a list of properties")
@@ -223,13 +218,7 @@ def with_properties(
 
 
 def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
-    """Raise if files do not allow the Iceberg compatibility that the table gets.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
-    """
+    """Raise if files do not allow the Iceberg compatibility that the table gets."""
     has_vector = F.col("deletionVector.storageType").isNotNull()
     rows = read_rows(
         snapshot.add_files().agg(F.max(has_vector)), what="file with a deletion vector", bound=1
@@ -243,12 +232,7 @@ def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
 
 
 def _has_files_without_row_ids(snapshot: Snapshot) -> bool:
-    """True if files have to get row ids before row tracking is enabled.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
-    """
+    """True if files have to get row ids before row tracking is enabled."""
     files = files_without_row_ids(snapshot).select("path").limit(1)
     return bool(read_rows(files, what="file without row ids", bound=1))
 

@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#supported-features
+PROTOCOL.md#supported-features, PROTOCOL.md#active-features, PROTOCOL.md#add-file-and-remove-file
 """
 
 from __future__ import annotations
@@ -59,10 +59,6 @@ def checked_drop(snapshot: Snapshot, name: str, *, truncates_history: bool) -> T
         It cannot be dropped, or not in this way.
     DependentFeatureError, ConstraintsOfFeatureError
         Other features of the table need it, or the table has constraints.
-
-    References
-    ----------
-    PROTOCOL.md#supported-features
     """
     table, feature = snapshot.configuration, known_feature(name)
     if feature is None and name.lower().startswith(PREFIX):
@@ -98,10 +94,6 @@ def checked_drop(snapshot: Snapshot, name: str, *, truncates_history: bool) -> T
 def stopped_use(snapshot: Snapshot, feature: TableFeature) -> Alteration | None:
     """The table with the properties that keep writers from using a feature; None if it has them, or
     there are none.
-
-    References
-    ----------
-    PROTOCOL.md#active-features
     """
     table, stops = snapshot.configuration, _drop(feature).stops
     if not stops or not _is_enabled(table, feature):
@@ -120,10 +112,6 @@ def uses(table: TableConfiguration, feature: TableFeature) -> bool:
     """True if the properties or the columns of a table use a feature that is to be dropped.
 
     Properties do not count that go with the feature.
-
-    References
-    ----------
-    PROTOCOL.md#active-features
     """
     key = _COLUMN_KEYS.get(feature)
     if key is not None and any(
@@ -146,10 +134,6 @@ def _is_enabled(table: TableConfiguration, feature: TableFeature) -> bool:
 def files_with_traces(snapshot: Snapshot, feature: TableFeature) -> DataFrame | None:
     """The live files that use a feature, as `Snapshot.add_files` gives them; None where actions do
     not tell.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     condition = {
         TableFeature.DELETION_VECTORS: "deletionVector.storageType IS NOT NULL",
@@ -178,10 +162,6 @@ def dropped_feature(
 
     If earlier versions need the feature and stay, they are hidden behind checkpoints that other
     writers must not delete; the commit must follow `snapshot` immediately.
-
-    References
-    ----------
-    PROTOCOL.md#supported-features
     """
     table, drop = snapshot.configuration, _drop(feature)
     properties = {k: v for k, v in table.properties.items() if k not in drop.unsets}

@@ -67,10 +67,6 @@ def remove_traces(snapshot: Snapshot, feature: TableFeature) -> Commits:
         The feature is `columnMapping`, and columns have names that need it.
     DeltaConcurrentModificationException
         Another commit altered the table, or others changed files again and again.
-
-    References
-    ----------
-    PROTOCOL.md#supported-features
     """
     alteration = stopped_use(snapshot, feature)
     if alteration is not None:

@@ -36,10 +36,6 @@ def prepare(snapshot: Snapshot, preparation: Preparation) -> Iterator[CommittedT
     ------
     DeltaConcurrentModificationException
         Another commit altered the table, or others removed files again and again.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking, PROTOCOL.md#column-mapping
     """
     if preparation is Preparation.ROW_IDS:
         yield from _with_row_ids(snapshot)

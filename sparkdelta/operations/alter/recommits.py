@@ -54,10 +54,6 @@ def recommit(
     ------
     DeltaConcurrentModificationException
         Another commit altered the table, or others removed files again and again.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     number = rounds = 0
     while True:

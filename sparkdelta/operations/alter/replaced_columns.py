@@ -49,10 +49,6 @@ def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alter
     """The table with these columns and nested fields, in this order; no data file is written.
 
     See `sparkdelta.api.alter.AlterTable.replace_columns`, which raises the same errors.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata, PROTOCOL.md#column-mapping, PROTOCOL.md#type-widening
     """
     table = snapshot.configuration
     if any(IDENTITY_START in (column.metadata or {}) for column in table.schema.fields):

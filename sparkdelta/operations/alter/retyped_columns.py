@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#type-widening
+PROTOCOL.md#type-widening, PROTOCOL.md#void-type
 """
 
 from __future__ import annotations
@@ -39,10 +39,6 @@ def retyped(
         The type cannot become this one, or not in this table.
     ConstraintDependentColumnError, GeneratedDependentColumnError
         An expression of the table uses the column.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening, PROTOCOL.md#void-type
     """
     table, before, field = snapshot.configuration, type_at(schema, path), field_at(schema, path)
     stored = bounded_text(StructField("column", data_type))

@@ -77,10 +77,6 @@ def files_of_other_types(files: DataFrame, checker: TypeChecker) -> DataFrame:
 def stored_type(leaf: Leaf) -> str | None:
     """The type of the values of a leaf, by its name in the JSON of the schema; None for a type that
     no type becomes by widening.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
     """
     if leaf.logical == "INT":
         return _INTEGERS.get(leaf.bits) if leaf.signed else None

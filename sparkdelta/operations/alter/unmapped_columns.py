@@ -33,10 +33,6 @@ def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> TableC
     ------
     InvalidNamesError
         Columns have names that files without column mapping cannot have.
-
-    References
-    ----------
-    PROTOCOL.md#column-mapping
     """
     before = snapshot.configuration
     schema = without_ids(before.schema)

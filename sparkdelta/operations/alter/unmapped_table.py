@@ -39,10 +39,6 @@ def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTran
     InvalidNamesError
         Columns have names that need column mapping.
     DeltaConcurrentModificationException
-
-    References
-    ----------
-    PROTOCOL.md#column-mapping
     """
     change = unmapped_table(snapshot, keeps_property=keeps_property)
     with engine_of(snapshot.log.spark).write_session() as session:

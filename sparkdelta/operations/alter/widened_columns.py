@@ -26,12 +26,7 @@ _WIDER = ("short", "integer", "long", "double", "timestamp_ntz", "decimal")
 
 
 def stored_columns(table: TableConfiguration) -> tuple[StoredColumn, ...]:
-    """The columns that old files may store as narrower types, by their names in files.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
-    """
+    """The columns that old files may store as narrower types, by their names in files."""
 
     def within(
         data_type: DataType, path: tuple[str | int, ...], *, is_changed: bool
@@ -58,10 +53,6 @@ def stored_columns(table: TableConfiguration) -> tuple[StoredColumn, ...]:
 def without_type_changes(snapshot: Snapshot) -> Alteration | None:
     """The table without the record of type changes, which no file needs any more; None if it has
     none.
-
-    References
-    ----------
-    PROTOCOL.md#type-widening
     """
 
     def plain(field: StructField) -> StructField:

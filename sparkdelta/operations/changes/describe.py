@@ -1,4 +1,9 @@
-"""Table detail and history."""
+"""Table detail and history.
+
+References
+----------
+PROTOCOL.md#commit-provenance-information, PROTOCOL.md#clustered-table
+"""
 
 from __future__ import annotations
 
@@ -47,10 +52,6 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
         operationParameters MAP<STRING, STRING>, job STRUCT, notebook STRUCT, clusterId STRING,
         readVersion LONG, isolationLevel STRING, isBlindAppend BOOLEAN, operationMetrics MAP<STRING,
         STRING>, userMetadata STRING, engineInfo STRING.
-
-    References
-    ----------
-    PROTOCOL.md#commit-provenance-information
     """
     checked_count(limit, "limit", least=0)
     log = snapshot.log
@@ -133,12 +134,7 @@ def _totals(snapshot: Snapshot) -> tuple[int, int]:
 
 
 def _clustering_columns(snapshot: Snapshot) -> list[str]:
-    """Return the logical names of the clustering columns.
-
-    References
-    ----------
-    PROTOCOL.md#clustered-table
-    """
+    """Return the logical names of the clustering columns."""
     mode = snapshot.configuration.column_mapping
     paths = clustering_columns(snapshot) or ()
     return [".".join(_logical_path(snapshot.schema, path, mode)) for path in paths]

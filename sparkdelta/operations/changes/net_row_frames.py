@@ -1,4 +1,9 @@
-"""Net changes: the rows in which two versions differ, computed from rows of files that differ."""
+"""Net changes: the rows in which two versions differ, computed from rows of files that differ.
+
+References
+----------
+PROTOCOL.md#row-tracking
+"""
 
 from __future__ import annotations
 
@@ -44,10 +49,6 @@ def changed_by_row_id(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
     -------
     DataFrame
         The fields and CHANGE_TYPE, with a pre- and a postimage of each row whose values differ.
-
-    References
-    ----------
-    PROTOCOL.md#row-tracking
     """
     fields = [*fields]
     row = f"struct({', '.join(quoted(field.name) for field in fields)})"

@@ -1,4 +1,9 @@
-"""Reading the rows that two versions may differ in."""
+"""Reading the rows that two versions may differ in.
+
+References
+----------
+PROTOCOL.md#row-tracking
+"""
 
 from __future__ import annotations
 
@@ -53,12 +58,7 @@ class NetScan(FileChangeScan):
             return replace(self, known_files=super()._files_to_read(tracks_rows=True))
 
     def has_rows_without_id(self) -> bool:
-        """True if rows of a file have no id; only tables that break the protocol have such files.
-
-        References
-        ----------
-        PROTOCOL.md#row-tracking
-        """
+        """True if rows of a file have no id, as in tables that break the protocol."""
         files = self._files_to_read(tracks_rows=True)
         if isinstance(files, pa.Table):
             return bool(files[BASE_ROW_ID].null_count)

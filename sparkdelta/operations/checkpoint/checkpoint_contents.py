@@ -1,4 +1,9 @@
-"""The contents of a checkpoint as DataFrames; no file action passes through the driver."""
+"""The contents of a checkpoint as DataFrames; no file action passes through the driver.
+
+References
+----------
+PROTOCOL.md#checkpoints-1
+"""
 
 from __future__ import annotations
 
@@ -156,12 +161,7 @@ class CheckpointContents:
 
 
 def checkpoint_schema(configuration: TableConfiguration) -> CheckpointSchema:
-    """The types of a table's checkpoint.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints-1
-    """
+    """The types of a table's checkpoint."""
     has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
     statistics = configuration.statistics.fields
     return CheckpointSchema(

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#v1-spec, PROTOCOL.md#v2-spec
+PROTOCOL.md#v1-spec, PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata-tags,
+PROTOCOL.md#last-checkpoint-file-schema
 """
 
 from __future__ import annotations
@@ -82,12 +83,7 @@ class StagedCheckpoint:
         stage.publish(_PART, self.file.name, self.name, is_new_name=is_new_name)
 
     def hint(self, version: Version) -> dict[str, object]:
-        """The contents of `_last_checkpoint` for this checkpoint.
-
-        References
-        ----------
-        PROTOCOL.md#last-checkpoint-file-schema
-        """
+        """The contents of `_last_checkpoint` for this checkpoint."""
         return {
             "version": version,
             "size": self.num_actions,
@@ -100,12 +96,7 @@ class StagedCheckpoint:
 def stage_classic(
     stage: Staging, contents: CheckpointContents, compression: str
 ) -> StagedCheckpoint:
-    """Write all actions to one Parquet file.
-
-    References
-    ----------
-    PROTOCOL.md#v1-spec
-    """
+    """Write all actions to one Parquet file."""
     state = contents.snapshot.state
     columns = contents.schema.classic_file
     rows = checkpoint_rows(
@@ -139,12 +130,7 @@ def stage_top_level(
     sidecars: Sidecars,
     compression: str,
 ) -> StagedCheckpoint:
-    """Write the file that names the sidecars and has all other actions.
-
-    References
-    ----------
-    PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata-tags
-    """
+    """Write the file that names the sidecars and has all other actions."""
     version, columns = contents.snapshot.version, contents.schema.v2_file
     num_adds, num_removes = sidecars.totals
     tags = {

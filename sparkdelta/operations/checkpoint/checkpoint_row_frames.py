@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#checkpoints-1, PROTOCOL.md#checkpoint-schema
+PROTOCOL.md#checkpoints-1, PROTOCOL.md#checkpoint-schema, PROTOCOL.md#checkpoints,
+PROTOCOL.md#transaction-identifiers
 """
 
 from __future__ import annotations
@@ -40,10 +41,6 @@ def add_rows(
         The fields of the add action and the typed columns in `stored`.
     time_zone
         The time zone of timestamp partition values that were written without one.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints-1
     """
     facts = {
         "dataChange": "FALSE",
@@ -92,10 +89,6 @@ def remove_rows(removes: DataFrame, *, expired_at_ms: int) -> DataFrame:
     expired_at_ms
         Milliseconds since the epoch. Tombstones deleted at or before this time, or without a
         deletion timestamp, are dropped.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints
     """
     facts = {"dataChange": "FALSE"}
     fields = ", ".join(f"{facts.get(name, name)} AS {name}" for name in REMOVE.names)
@@ -111,10 +104,6 @@ def transaction_rows(transactions: DataFrame, *, expired_at_ms: int | None) -> D
     expired_at_ms
         Milliseconds since the epoch. Identifiers last updated at or before this time are dropped;
         those without a time are kept. None keeps all.
-
-    References
-    ----------
-    PROTOCOL.md#transaction-identifiers
     """
     if expired_at_ms is not None:
         transactions = transactions.filter(f"coalesce(lastUpdated > {expired_at_ms}, TRUE)")
@@ -133,10 +122,6 @@ def checkpoint_rows(*frames: DataFrame, columns: StructType) -> DataFrame:
     ----------
     frames
         DataFrames with some of the columns.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoint-schema
     """
     return reduce(DataFrame.union, (_with_all(frame, columns) for frame in frames))
 

@@ -272,10 +272,6 @@ def write_checkpoint(
         The time by which tombstones and transactions are expired.
     snapshot
         The version in that session, if it is loaded already.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints
     """
     if snapshot is not None:
         version = snapshot.version

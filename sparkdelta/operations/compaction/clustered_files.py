@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#clustered-table
+PROTOCOL.md#clustered-table, PROTOCOL.md#writer-requirements-for-clustered-table
 """
 
 from __future__ import annotations
@@ -62,10 +62,6 @@ def files_to_cluster(
     -------
     tuple
         As `Snapshot.add_files` gives them; and what there is.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-clustered-table
     """
     adds, columns = snapshot.add_files(), F.col("tags")[ZCUBE_COLUMNS]
     cube = F.when(columns.isNotNull(), F.col("tags")[ZCUBE_ID])

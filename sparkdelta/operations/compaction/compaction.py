@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors,
+PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
@@ -153,12 +154,7 @@ class Batch:
         return sum(known) - sum(v.cardinality for v in self.vectors if v is not None)
 
     def rows(self, writer: ChangeWriter) -> DataFrame:
-        """The rows, one task for each new file; without an order, none is shuffled.
-
-        References
-        ----------
-        PROTOCOL.md#writer-requirements-for-row-tracking
-        """
+        """The rows, one task for each new file; without an order, none is shuffled."""
         fields = writer.change.after.schema.fields
 
         def of_bin(files: pa.Table) -> DataFrame:
@@ -172,12 +168,7 @@ class Batch:
         return self.order.ordered(rows, self.num_files, fraction)
 
     def removes(self) -> tuple[RemoveFile, ...]:
-        """The actions that remove the files.
-
-        References
-        ----------
-        PROTOCOL.md#add-file-and-remove-file
-        """
+        """The actions that remove the files."""
         now = time.time_ns() // 1_000_000
         keys = [key for key, _ in self.snapshot.configuration.partition_keys]
         partitions = _partition(self.files, self.snapshot)

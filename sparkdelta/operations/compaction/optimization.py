@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors, PROTOCOL.md#clustered-table,
+PROTOCOL.md#writer-requirements-for-clustered-table
 """
 
 from __future__ import annotations
@@ -191,10 +192,6 @@ def optimize_files(
         The table is clustered, or is not.
     ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
         Rows cannot be put in the order of a column.
-
-    References
-    ----------
-    PROTOCOL.md#clustered-table, PROTOCOL.md#writer-requirements-for-clustered-table
     """
     change, table = unchanged_table(snapshot), snapshot.configuration
     _check_clustering(snapshot, change, request)

@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#clustered-table
+PROTOCOL.md#clustered-table, PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
@@ -110,10 +110,6 @@ def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[Col
     Raises
     ------
     ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     paths = []
     for name in names:

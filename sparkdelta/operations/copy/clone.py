@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#add-file-and-remove-file
+PROTOCOL.md#change-metadata, PROTOCOL.md#add-file-and-remove-file,
+PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
@@ -246,12 +247,7 @@ def _totals(snapshot: Snapshot) -> Row:
 
 
 def _check_counted(source: Snapshot) -> None:
-    """Raise if a file has no number of rows, without which its rows cannot have ids.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
-    """
+    """Raise if a file has no number of rows, without which its rows cannot have ids."""
     uncounted = source.add_files().filter(F.isnull(F.col(STATS_PARSED)[NUM_RECORDS]))
     rows = read_rows(uncounted.select("path").limit(1), what="file without statistics", bound=1)
     if rows:

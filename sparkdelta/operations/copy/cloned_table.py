@@ -2,7 +2,9 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#add-file-and-remove-file
+PROTOCOL.md#change-metadata, PROTOCOL.md#add-file-and-remove-file,
+PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#identity-columns,
+PROTOCOL.md#writer-requirements-for-row-tracking, PROTOCOL.md#deletion-vector-descriptor-schema
 """
 
 from __future__ import annotations
@@ -81,11 +83,6 @@ def cloned_table(
         The mode of the properties, or of the table to be replaced, is not that of the source.
     DeltaError
         A property cannot be set, or not to this value; or the table cannot be replaced.
-
-    References
-    ----------
-    PROTOCOL.md#table-features-for-new-and-existing-tables, PROTOCOL.md#identity-columns,
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     before = None if target is None else target.configuration
     after = _with_overrides(source.configuration, properties)
@@ -130,10 +127,6 @@ def shallow_files(source: Snapshot) -> DataFrame:
     -------
     DataFrame
         add STRUCT.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-descriptor-schema
     """
     root = source.path
     add = add_fields(

@@ -165,10 +165,6 @@ def write_clone(files: DataFrame, writer: CloneWriter) -> DataFrame:
     ------
     DataFileNotFoundError, StorageError, DeletionVectorError
         A file is missing, is not as the log describes it, or cannot be read or written.
-
-    References
-    ----------
-    PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files
     """
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

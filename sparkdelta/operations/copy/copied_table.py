@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors, PROTOCOL.md#data-files,
+PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
@@ -91,10 +92,6 @@ def copy_files(
     ------
     DataFileNotFoundError, StorageError, DeletionVectorError
         A file of the source is missing or not as the log describes it, or cannot be copied.
-
-    References
-    ----------
-    PROTOCOL.md#data-files
     """
     stage.write_parquet(_plan(source, target), "plan", {})
     plan, _ = stage.read_parquet("plan", _PLAN)
@@ -133,10 +130,6 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
     """`_PLAN`: each file of the source, and the copy of it that the target has.
 
     The copy is kept as it is if neither file nor copy has got another deletion vector since.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     files = source.add_files().selectExpr(
         "*",

@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata, PROTOCOL.md#data-files
 """
 
 from __future__ import annotations
@@ -171,12 +171,7 @@ def _metrics(actions: DataFrame, then: Snapshot) -> dict[str, int]:
 
 
 def _check_restored(spark: SparkSession, actions: DataFrame, count: int, then: Snapshot) -> None:
-    """Raise if a file that the table no longer has is missing or damaged.
-
-    References
-    ----------
-    PROTOCOL.md#data-files
-    """
+    """Raise if a file that the table no longer has is missing or damaged."""
     if not count:
         return
     file = absolute_path("add.path", table_root=then.path)

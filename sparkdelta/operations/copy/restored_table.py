@@ -2,7 +2,9 @@
 
 References
 ----------
-PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#row-ids
+PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#row-ids,
+PROTOCOL.md#domain-metadata, PROTOCOL.md#identity-columns,
+PROTOCOL.md#writer-requirements-for-in-commit-timestamps
 """
 
 from __future__ import annotations
@@ -56,11 +58,6 @@ def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
     The protocol keeps all features and gets those of then. Row ids, column ids and identity values
     that were given since are never given again, commits keep the kind of their timestamps, and
     protected checkpoints stay protected.
-
-    References
-    ----------
-    PROTOCOL.md#domain-metadata, PROTOCOL.md#identity-columns,
-    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
     """
     before, earlier = now.configuration, then.configuration
     features = {feature.value for feature in supported_features(earlier.protocol)}
@@ -98,10 +95,6 @@ def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
     -------
     DataFrame
         add STRUCT, remove STRUCT; one of them is null in each row.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#row-ids
     """
     between = _files_between(then, now)
     of_then, of_now = _keyed(then, between), _keyed(now, between)

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#default-columns, PROTOCOL.md#generated-columns
+PROTOCOL.md#change-metadata, PROTOCOL.md#default-columns, PROTOCOL.md#generated-columns,
+PROTOCOL.md#identity-columns
 """
 
 from __future__ import annotations
@@ -166,11 +167,6 @@ def resolve_clauses(
         An identity column is assigned that must not be.
     MergeVoidColumnError, DuplicateColumnsError
         The columns of the source cannot be those of a table.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata, PROTOCOL.md#default-columns, PROTOCOL.md#generated-columns,
-    PROTOCOL.md#identity-columns
     """
     _check_order(clauses, path)
     change = table
@@ -318,12 +314,7 @@ class _Resolution:
         return {name: values.get(name, Origin.FILLED) for name in self.schema.names}
 
     def _check_identity(self, name: str, *, inserts: bool) -> None:
-        """Refuse a value for an identity column that must generate its own.
-
-        References
-        ----------
-        PROTOCOL.md#identity-columns
-        """
+        """Refuse a value for an identity column that must generate its own."""
         identity = self.rules.identities.get(name)
         if identity is None:
             return

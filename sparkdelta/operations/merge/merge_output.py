@@ -102,10 +102,6 @@ class MergeOutput:
     def write(self) -> MergedFiles:
         """Write the new rows and the rows that stay of rewritten files; and the change data, if the
         table has any and rows of it change.
-
-        References
-        ----------
-        PROTOCOL.md#add-cdc-file
         """
         writer, change, path = self.writer, self.writer.change, self.writer.snapshot.path
         frames = [self._updated(kind) for kind in _UPDATES if self._count(kind)]

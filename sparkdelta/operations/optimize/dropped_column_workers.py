@@ -1,4 +1,9 @@
-"""Data files with columns that their table does not have, as after `DROP COLUMNS`."""
+"""Data files with columns that their table does not have, as after `DROP COLUMNS`.
+
+References
+----------
+PROTOCOL.md#column-mapping
+"""
 
 from __future__ import annotations
 
@@ -55,10 +60,6 @@ def files_with_others(files: DataFrame, checker: ColumnChecker) -> DataFrame:
     -------
     DataFrame
         file STRING: those with other columns.
-
-    References
-    ----------
-    PROTOCOL.md#column-mapping
     """
 
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

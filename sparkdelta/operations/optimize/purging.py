@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#deletion-vectors, PROTOCOL.md#column-mapping
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#column-mapping,
+PROTOCOL.md#writer-requirements-for-column-mapping
 """
 
 from __future__ import annotations
@@ -44,10 +45,6 @@ def purgeable_files(snapshot: Snapshot, adds: DataFrame, count: int, stage: Stag
         As `Snapshot.add_files` gives them, and as the result has them.
     count
         The number of these files.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirements-for-column-mapping
     """
     file = F.expr(absolute_path("path", table_root=snapshot.path))
     found = _with_other_columns(snapshot, adds.select(file.alias("file")), count)

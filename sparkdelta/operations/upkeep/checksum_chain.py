@@ -1,5 +1,9 @@
 """The version checksum of a new commit, from the newest one before it and the commits since: a few
 small files, and no Spark.
+
+References
+----------
+PROTOCOL.md#version-checksum-file
 """
 
 from __future__ import annotations
@@ -36,10 +40,6 @@ def add_checksum_of_commit(
     -------
     bool
         Whether there is one now; False where what is known does not tell it exactly.
-
-    References
-    ----------
-    PROTOCOL.md#version-checksum-file
     """
     known = before if version else BEFORE_THE_FIRST
     checksum = _step(store, known, version, lines)

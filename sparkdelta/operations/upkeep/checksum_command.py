@@ -1,4 +1,9 @@
-"""The version checksum command."""
+"""The version checksum command.
+
+References
+----------
+PROTOCOL.md#version-checksum-file
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,7 @@ from sparkdelta.table.definition.writable import open_writable
 def version_checksum(
     spark: SparkSession, path: str, *, version: Version | None = None
 ) -> ChecksumResult:
-    """Write the checksum of a version, see `sparkdelta.write_version_checksum`.
-
-    References
-    ----------
-    PROTOCOL.md#version-checksum-file
-    """
+    """Write the checksum of a version, see `sparkdelta.write_version_checksum`."""
     snapshot = open_writable(spark, path, version=version)
     with jobs_of(snapshot.path, snapshot.version):
         return add_version_checksum(snapshot)

@@ -6,7 +6,7 @@ commits with too many files for the driver;
 
 References
 ----------
-PROTOCOL.md#version-checksum-file-schema
+PROTOCOL.md#version-checksum-file-schema, PROTOCOL.md#state-validation
 """
 
 from __future__ import annotations
@@ -51,10 +51,6 @@ def checksum_after(
         The checksum of the previous version.
     commit
         The commit with all its file actions.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
     """
     protocol, metadata = commit.protocol or before.protocol, commit.metadata or before.metadata
     files: tuple[AddFile | RemoveFile, ...] = (*commit.adds, *commit.removes)

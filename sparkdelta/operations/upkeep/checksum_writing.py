@@ -1,5 +1,9 @@
 """Version checksums, derived from the previous one and a commit if that is exact, else from the
 state.
+
+References
+----------
+PROTOCOL.md#version-checksum-file, PROTOCOL.md#state-validation
 """
 
 from __future__ import annotations
@@ -71,10 +75,6 @@ def add_version_checksum(
         replaying the state.
     from_previous
         False to compute it from the state in any case, as the version before may be wrong too.
-
-    References
-    ----------
-    PROTOCOL.md#version-checksum-file
     """
     name = version_checksum_name(snapshot.version)
     store, commit = snapshot.log.store, _commit(snapshot)
@@ -96,12 +96,7 @@ def add_version_checksum(
 def checksum_of_state(
     snapshot: Snapshot, size_boundaries: tuple[int, ...] = SIZE_BOUNDARIES
 ) -> VersionChecksum:
-    """The checksum by Action Reconciliation alone: one aggregate over the live files.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
-    """
+    """The checksum by Action Reconciliation alone: one aggregate over the live files."""
     rows = read_rows(
         snapshot.file_bins(size_boundaries),
         what="totals of the live files",
@@ -125,12 +120,7 @@ def checksum_of_state(
 def checksum_differences(
     recorded: VersionChecksum, snapshot: Snapshot
 ) -> dict[str, tuple[object, object]]:
-    """The recorded and the actual value of each field of a checksum that differs from the state.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
-    """
+    """The recorded and the actual value of each field of a checksum that differs from the state."""
     sizes = recorded.file_sizes
     boundaries = SIZE_BOUNDARIES if sizes is None else sizes.boundaries
     computed = checksum_of_state(snapshot, boundaries)

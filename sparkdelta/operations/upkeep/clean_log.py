@@ -1,4 +1,9 @@
-"""Delete the expired files of a log."""
+"""Delete the expired files of a log.
+
+References
+----------
+PROTOCOL.md#metadata-cleanup
+"""
 
 from __future__ import annotations
 
@@ -13,12 +18,7 @@ from sparkdelta.table.definition.writable import open_writable
 def clean_expired(
     spark: SparkSession, path: str, *, dry_run: bool = False, now_ms: int | None = None
 ) -> CleanupResult:
-    """Delete the expired files of the log, see `sparkdelta.clean_log`.
-
-    References
-    ----------
-    PROTOCOL.md#metadata-cleanup
-    """
+    """Delete the expired files of the log, see `sparkdelta.clean_log`."""
     snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
     with jobs_of(snapshot.path, snapshot.version):
         return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)

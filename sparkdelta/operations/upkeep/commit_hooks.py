@@ -2,6 +2,10 @@
 symlink manifests, a log compaction, a checkpoint, a cleanup of the log, a compaction of files.
 
 None of it is part of the commit, and no failure in it undoes the commit.
+
+References
+----------
+PROTOCOL.md#version-checksum-file, PROTOCOL.md#checkpoints, PROTOCOL.md#metadata-cleanup
 """
 
 from __future__ import annotations
@@ -43,10 +47,6 @@ def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> N
     ----------
     compacts
         True if small files are compacted, too, where the table asks for it.
-
-    References
-    ----------
-    PROTOCOL.md#version-checksum-file, PROTOCOL.md#checkpoints, PROTOCOL.md#metadata-cleanup
     """
     steps = {
         "version checksum": _write_checksum,

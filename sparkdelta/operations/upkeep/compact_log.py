@@ -1,4 +1,9 @@
-"""The log compaction command."""
+"""The log compaction command.
+
+References
+----------
+PROTOCOL.md#log-compaction-files
+"""
 
 from __future__ import annotations
 
@@ -16,12 +21,7 @@ from sparkdelta.table.listing.listing import open_log_for_writing
 def compact_commits(
     spark: SparkSession, path: str, *, start: Version | None = None, end: Version | None = None
 ) -> CompactionResult:
-    """Write a log compaction file, see `sparkdelta.compact_log`.
-
-    References
-    ----------
-    PROTOCOL.md#log-compaction-files
-    """
+    """Write a log compaction file, see `sparkdelta.compact_log`."""
     store = open_log_for_writing(spark, path)
     with jobs_of(store.table_root, end), engine_of(spark).log_session() as session:
         snapshot = open_writable(session, path, version=end)

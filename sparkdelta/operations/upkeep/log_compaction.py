@@ -1,4 +1,9 @@
-"""Log compaction: the commits of a range reconciled into one file, by one distributed job."""
+"""Log compaction: the commits of a range reconciled into one file, by one distributed job.
+
+References
+----------
+PROTOCOL.md#log-compaction-files
+"""
 
 from __future__ import annotations
 
@@ -51,10 +56,6 @@ def compact(snapshot: Snapshot, start: Version, end: Version) -> CompactionResul
     ------
     VersionsNotContiguousError
         A commit of the range is not there.
-
-    References
-    ----------
-    PROTOCOL.md#log-compaction-files
     """
     store = snapshot.log.store
     files = list_log_files(store)

@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#log-compaction-files
+PROTOCOL.md#log-compaction-files, PROTOCOL.md#action-reconciliation
 """
 
 from __future__ import annotations
@@ -58,10 +58,6 @@ def compacted_lines(lines: DataFrame, *, table_root: str, is_local: bool) -> Dat
     -------
     DataFrame
         line STRING, unordered. A line with more than one action fails the query.
-
-    References
-    ----------
-    PROTOCOL.md#log-compaction-files, PROTOCOL.md#action-reconciliation
     """
     parsed = parse_log_lines(lines, actions=_KEYS, keep_line=True)
     # Every other action is superseded by the next one with its key, like a remove.

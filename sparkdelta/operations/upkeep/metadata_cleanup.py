@@ -1,4 +1,9 @@
-"""Metadata cleanup: deletes the files of the log that no version within retention needs."""
+"""Metadata cleanup: deletes the files of the log that no version within retention needs.
+
+References
+----------
+PROTOCOL.md#metadata-cleanup
+"""
 
 from __future__ import annotations
 
@@ -98,10 +103,6 @@ def clean_metadata(
     ----------
     retention_ms
         In place of the table's, for a history to be truncated on purpose.
-
-    References
-    ----------
-    PROTOCOL.md#metadata-cleanup
     """
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     cutoff = (

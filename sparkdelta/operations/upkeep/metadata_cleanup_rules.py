@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#metadata-cleanup
+PROTOCOL.md#metadata-cleanup, PROTOCOL.md#commit-protocol
 """
 
 from __future__ import annotations
@@ -133,10 +133,6 @@ def expired_staged_commits(names: Iterable[str], checkpoint: Version) -> list[st
     >>> names = ["00000000000000000003.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json", "notes.txt"]
     >>> expired_staged_commits(names, 3) == names[:1], expired_staged_commits(names, 2)
     (True, [])
-
-    References
-    ----------
-    PROTOCOL.md#metadata-cleanup, PROTOCOL.md#commit-protocol
     """
     versions = ((name, staged_commit_version(name)) for name in names)
     return [name for name, version in versions if version is not None and version <= checkpoint]

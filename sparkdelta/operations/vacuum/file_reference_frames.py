@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-descriptor-schema
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-descriptor-schema,
+PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files
 """
 
 from __future__ import annotations
@@ -33,10 +34,6 @@ def needed_files(actions: DataFrame, *, since_ms: int) -> DataFrame:
     -------
     DataFrame
         uri STRING (as in the log), reason STRING; several rows for a file that is needed twice.
-
-    References
-    ----------
-    PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files
     """
     files = (
         ("path", LIVE),
@@ -89,10 +86,6 @@ def relative_path(uri: str, *, table_root: str) -> str:
     ----------
     uri
         SQL expression of type STRING, as in the log.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     decoded = canonical_path(uri, table_root=table_root)
     without_scheme = f"regexp_replace({decoded}, '^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?(?=/)', '')"

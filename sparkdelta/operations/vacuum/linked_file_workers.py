@@ -1,4 +1,9 @@
-"""Files of a table that the log names by the way of symbolic links."""
+"""Files of a table that the log names by the way of symbolic links.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file
+"""
 
 from __future__ import annotations
 
@@ -27,10 +32,6 @@ def linked_files(paths: DataFrame, root: str) -> DataFrame:
     -------
     DataFrame
         path STRING.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
 
     def resolve(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

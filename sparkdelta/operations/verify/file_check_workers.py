@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files
+PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#add-file-and-remove-file,
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#deletion-vector-file-storage-format
 """
 
 from __future__ import annotations
@@ -132,11 +133,6 @@ def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
     -------
     DataFrame
         The columns of `FINDINGS`.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics,
-    PROTOCOL.md#deletion-vector-file-storage-format
     """
 
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -194,12 +190,7 @@ def _footer_problem(row: dict[str, Any], checker: FileChecker) -> str | None:
 def _bounds_problem(
     row: Mapping[str, Any], metadata: pq.FileMetaData, columns: tuple[tuple[str, ...], ...]
 ) -> str | None:
-    """Return the problem if the log's bounds or null counts do not match the footer.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
-    """
+    """Return the problem if the log's bounds or null counts do not match the footer."""
     bounds, has_vector = row["bounds"], row["deletionVector"] is not None
     if bounds is None or (has_vector and bounds["is_tight"] is not False):
         return None  # the footer counts deleted rows

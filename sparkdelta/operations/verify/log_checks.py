@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#checkpoints, PROTOCOL.md#log-compaction-files
+PROTOCOL.md#checkpoints, PROTOCOL.md#log-compaction-files, PROTOCOL.md#sidecar-file-information
 """
 
 from __future__ import annotations
@@ -126,10 +126,6 @@ class LogChecks:
     def of_checkpoint(self, checkpoint: Checkpoint) -> list[Finding] | None:
         """The findings about a checkpoint, or about the commits before it if they are at fault;
         None where the log before it is not there any more.
-
-        References
-        ----------
-        PROTOCOL.md#checkpoints, PROTOCOL.md#sidecar-file-information
         """
         names = [file.name for file in checkpoint.files]
         try:
@@ -180,12 +176,7 @@ class LogChecks:
         return self._of_witness(names, first, checkpoint.version, found) or found
 
     def of_compaction(self, file: LogFile) -> list[Finding]:
-        """The findings about one of `compactions`, or about its commits if they are at fault.
-
-        References
-        ----------
-        PROTOCOL.md#log-compaction-files
-        """
+        """The findings about one of `compactions`, or about its commits if they are at fault."""
         assert file.end_version is not None
         root = self.store.table_root
         commits = commits_between(self.files, file.version, file.end_version, path=root)

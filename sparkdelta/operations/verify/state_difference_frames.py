@@ -5,7 +5,8 @@ commits of its range.
 
 References
 ----------
-PROTOCOL.md#checkpoints, PROTOCOL.md#action-reconciliation
+PROTOCOL.md#checkpoints, PROTOCOL.md#action-reconciliation, PROTOCOL.md#log-compaction-files,
+PROTOCOL.md#per-file-statistics, PROTOCOL.md#checkpoint-schema
 """
 
 from __future__ import annotations
@@ -75,10 +76,6 @@ def line_facts(lines: DataFrame, *, table_root: str) -> DataFrame:
     ----------
     lines
         version LONG, line STRING.
-
-    References
-    ----------
-    PROTOCOL.md#log-compaction-files
     """
     features = (
         F.array_sort(f"protocol.{name}").alias(name)
@@ -156,10 +153,6 @@ def disagreements(checked: DataFrame, replay: DataFrame, *, of: str) -> DataFram
     -------
     DataFrame
         path STRING (the key), problem STRING.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints
     """
     signed = checked.withColumn("sign", F.lit(1)).unionByName(replay.withColumn("sign", F.lit(-1)))
     count = F.col("count")
@@ -191,10 +184,6 @@ def narrower_statistics(
     -------
     DataFrame
         path STRING, problem STRING.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     key = F.concat_ws(
         " ",
@@ -240,10 +229,6 @@ def mismatched_partition_values(
     -------
     DataFrame
         path STRING, problem STRING.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoint-schema
     """
     problem = F.lit(None).cast("string")
     for column, name in partition_values.items():

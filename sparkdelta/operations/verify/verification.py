@@ -1,4 +1,9 @@
-"""Verification of a table against its log: checks, findings and the report."""
+"""Verification of a table against its log: checks, findings and the report.
+
+References
+----------
+PROTOCOL.md#state-validation
+"""
 
 from __future__ import annotations
 
@@ -136,12 +141,7 @@ def verified(
     version: Version | None = None,
     footers: bool = False,
 ) -> Verification:
-    """Verify a table, see `sparkdelta.verify`.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
-    """
+    """Verify a table, see `sparkdelta.verify`."""
     path = store.table_root
     hint = read_hint(store)
     listing = list_log_files(store)

@@ -1,4 +1,9 @@
-"""Verify a table against its log."""
+"""Verify a table against its log.
+
+References
+----------
+PROTOCOL.md#state-validation
+"""
 
 from __future__ import annotations
 
@@ -12,10 +17,5 @@ from sparkdelta.table.listing.listing import open_log
 def verify_table(
     spark: SparkSession, path: str, *, version: Version | None = None, footers: bool = False
 ) -> Verification:
-    """Verify a table, see `sparkdelta.verify`.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
-    """
+    """Verify a table, see `sparkdelta.verify`."""
     return verified(spark, open_log(spark, path), version=version, footers=footers)

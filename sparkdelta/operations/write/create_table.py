@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution,
+PROTOCOL.md#table-features-for-new-and-existing-tables
 """
 
 from __future__ import annotations
@@ -75,10 +76,6 @@ def create_table(
         The location has other files and no table.
     DeltaError
         The description is not valid, or the commit failed.
-
-    References
-    ----------
-    PROTOCOL.md#table-features-for-new-and-existing-tables
     """
     store = open_log_for_writing(spark, path)
     snapshot = find_snapshot(spark, store)

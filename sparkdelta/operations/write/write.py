@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata, PROTOCOL.md#add-cdc-file
 """
 
 from __future__ import annotations
@@ -212,12 +212,7 @@ def _written(
     store: LogStore,
     options: WriteOptions,
 ) -> tuple[NewFiles, ChangeFiles | None]:
-    """Write the new rows and those that stay, and the change data if there must be any.
-
-    References
-    ----------
-    PROTOCOL.md#add-cdc-file
-    """
+    """Write the new rows and those that stay, and the change data if there must be any."""
     if snapshot is None or rewrite is None or rewrite.removed_rows is None:
         return _data_files(new, change, matched, rewrite, store, options), None
     spark, fields = new.sparkSession, change.after.schema.fields

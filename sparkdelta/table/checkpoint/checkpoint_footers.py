@@ -1,5 +1,9 @@
 """Footers of a checkpoint's own Parquet files: they are read before the checkpoint is relied on, so
 that a damaged one is found as long as commits can take its place.
+
+References
+----------
+PROTOCOL.md#checkpoint-schema
 """
 
 from __future__ import annotations
@@ -52,10 +56,6 @@ class CheckpointFooters:
         Raises
         ------
         MalformedLogFileError
-
-        References
-        ----------
-        PROTOCOL.md#checkpoint-schema
         """
         for file, names in zip(checkpoint.files, self.columns, strict=True):
             if names.isdisjoint(_ACTIONS):

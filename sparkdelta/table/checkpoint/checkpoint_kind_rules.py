@@ -2,7 +2,10 @@
 
 References
 ----------
-PROTOCOL.md#checkpoint-specs, PROTOCOL.md#checkpoint-naming-scheme
+PROTOCOL.md#checkpoint-specs, PROTOCOL.md#checkpoint-naming-scheme,
+PROTOCOL.md#allowed-combinations-for-checkpoint-spec---checkpoint-file-naming,
+PROTOCOL.md#v2-checkpoint-table-feature, PROTOCOL.md#table-properties,
+PROTOCOL.md#handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints
 """
 
 from __future__ import annotations
@@ -38,12 +41,7 @@ executors read."""
 
 
 class CheckpointKind(Enum):
-    """The spec (classic or V2) and naming scheme of a checkpoint.
-
-    References
-    ----------
-    PROTOCOL.md#allowed-combinations-for-checkpoint-spec---checkpoint-file-naming
-    """
+    """The spec (classic or V2) and naming scheme of a checkpoint."""
 
     CLASSIC = "classic"
     V2_CLASSIC = "v2-classic"
@@ -85,10 +83,6 @@ def checkpoint_kind(
     ------
     InvalidArgumentError
         If there is no such kind, or the table does not support the feature that it requires.
-
-    References
-    ----------
-    PROTOCOL.md#v2-checkpoint-table-feature, PROTOCOL.md#table-properties
     """
     has_feature = is_supported(protocol, TableFeature.V2_CHECKPOINT)
     if requested is None:
@@ -113,11 +107,6 @@ def needs_classic_name(files: Collection[LogFile], version: Version) -> bool:
     ----------
     files
         A listing of the log.
-
-
-    References
-    ----------
-    PROTOCOL.md#handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints
     """
     first = version - CLASSIC_NAME_INTERVAL
     return not any(

@@ -1,4 +1,9 @@
-"""A checkpoint as DataFrames: its own files and its sidecars."""
+"""A checkpoint as DataFrames: its own files and its sidecars.
+
+References
+----------
+PROTOCOL.md#checkpoint-metadata-tags
+"""
 
 from __future__ import annotations
 
@@ -220,10 +225,6 @@ class CheckpointReader:
 
         Where the checkpoint does not say it, one file's footer does, which starts a Spark job the
         first time. None for a JSON checkpoint without sidecars.
-
-        References
-        ----------
-        PROTOCOL.md#checkpoint-metadata-tags
         """
         if not self._add_type:
             schema = self.sidecar_schema if self.sidecars else None

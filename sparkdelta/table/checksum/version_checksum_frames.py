@@ -5,7 +5,7 @@
 
 References
 ----------
-PROTOCOL.md#version-checksum-file-schema
+PROTOCOL.md#version-checksum-file-schema, PROTOCOL.md#actions
 """
 
 from __future__ import annotations
@@ -117,9 +117,5 @@ def wire_text(action: StructType) -> Column:
     """Return the JSON (STRING) of an action in the log, from a row with the action's fields.
 
     Null fields are omitted; null partition values are kept.
-
-    References
-    ----------
-    PROTOCOL.md#actions
     """
     return F.to_json(F.struct(*action.names), {"ignoreNullFields": "true"})

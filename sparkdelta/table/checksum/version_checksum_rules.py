@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#version-checksum-file-schema
+PROTOCOL.md#version-checksum-file-schema, PROTOCOL.md#action-reconciliation,
+PROTOCOL.md#state-validation
 """
 
 from __future__ import annotations
@@ -131,10 +132,6 @@ class VersionChecksum:
         ----------
         commit_info
             The commitInfo of the version's commit; empty if it has none.
-
-        References
-        ----------
-        PROTOCOL.md#version-checksum-file-schema
         """
         timestamp = optional_integer(commit_info.get("inCommitTimestamp"))
         return (self.txn_id is not None and self.txn_id != commit_info.get("txnId")) or (
@@ -181,12 +178,7 @@ def _limited(
 def latest_by_key(
     known: Iterable[WireAction] | None, new: Iterable[WireAction], *, key: str
 ) -> list[WireAction] | None:
-    """Return the transactions or domains after a commit; None if those before are unknown.
-
-    References
-    ----------
-    PROTOCOL.md#action-reconciliation
-    """
+    """Return the transactions or domains after a commit; None if those before are unknown."""
     if known is None:
         return None
     latest = {action[key]: action for action in (*known, *new)}
@@ -211,10 +203,6 @@ def differences(
     -------
     dict
         The recorded and the computed value of each field that differs, by its name in the file.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
     """
     left, right = _comparable(recorded, table_root), _comparable(computed, table_root)
     return {
@@ -265,10 +253,6 @@ def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
     ------
     ValueError
         If a required field is missing.
-
-    References
-    ----------
-    PROTOCOL.md#version-checksum-file-schema
     """
     if checksum.protocol is None or checksum.metadata is None:
         raise ValueError("a version checksum has a protocol and a metaData")
@@ -302,10 +286,6 @@ def parse_version_checksum(data: bytes) -> VersionChecksum | None:
 
     Protocol and metadata are used only if the file counts exactly one of each and the action is
     complete, because old writers left out fields.
-
-    References
-    ----------
-    PROTOCOL.md#version-checksum-file-schema
     """
     try:
         document = json.loads(data.decode("utf-8"))

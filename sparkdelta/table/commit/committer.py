@@ -6,7 +6,8 @@ whose deletion vectors it may unite with theirs.
 References
 ----------
 PROTOCOL.md#delta-log-entries, PROTOCOL.md#writer-requirements-for-in-commit-timestamps,
-PROTOCOL.md#writer-requirements-for-row-tracking
+PROTOCOL.md#writer-requirements-for-row-tracking,
+PROTOCOL.md#writer-requirements-for-catalog-managed-tables
 """
 
 from __future__ import annotations
@@ -366,10 +367,6 @@ def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
 def _check_catalog(store: LogStore, protocol: actions.Protocol, metadata: actions.Metadata) -> None:
     """Raise if a catalog manages the table and the store has none, or if the store has one and the
     table lacks the features of a catalog-managed table.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-catalog-managed-tables
     """
     path = store.table_root
     check_managed(protocol, path=path, has_catalog=has_catalog(store))

@@ -113,10 +113,6 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
     ------
     MalformedLogFileError
         A line is not one JSON object of named actions.
-
-    References
-    ----------
-    PROTOCOL.md#delta-log-entries
     """
     found: dict[str, list[Mapping[str, object]]] = {}
     try:

@@ -5,7 +5,7 @@ fit on the driver; `tests/table/commit/test_conflict_frames.py` compares the two
 
 References
 ----------
-PROTOCOL.md#action-reconciliation
+PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file
 """
 
 from __future__ import annotations
@@ -59,10 +59,6 @@ def conflicting_files(
     -------
     DataFrame
         conflict STRING (unique, the name of a `Conflict`), subject STRING (a path).
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     adds = actions.filter("add.path IS NOT NULL").select("add.*")
     removes = actions.filter("remove.path IS NOT NULL").select("remove.path")

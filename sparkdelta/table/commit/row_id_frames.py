@@ -39,10 +39,6 @@ def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
     DataFrame
         group LONG, num_rows LONG, uncounted STRING (the path of a new file without `numRecords`,
         null if there is none).
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     return (
         actions.filter(_is_new())
@@ -70,10 +66,6 @@ def with_row_ids(
         The columns of `FIRST_ROW_IDS`, one row per group of `new_row_totals`.
     version
         The version of the commit.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     grouped = actions.withColumn(GROUP, _group(groups))
     earlier = Window.partitionBy(GROUP).orderBy("add.path").rowsBetween(

@@ -15,12 +15,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
 def row_id_high_watermark(snapshot: Snapshot) -> int:
-    """Return the highest row id that was assigned up to a version, or -1 if none was.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
-    """
+    """Return the highest row id that was assigned up to a version, or -1 if none was."""
     if not is_supported(snapshot.protocol, TableFeature.ROW_TRACKING):
         return NO_ROW_IDS
     rows = read_rows(

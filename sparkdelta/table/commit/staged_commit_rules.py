@@ -2,7 +2,9 @@
 
 References
 ----------
-PROTOCOL.md#delta-log-entries, PROTOCOL.md#action-reconciliation
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#action-reconciliation,
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file, PROTOCOL.md#append-only-tables,
+PROTOCOL.md#writer-requirements-for-domain-metadata
 """
 
 from __future__ import annotations
@@ -120,11 +122,6 @@ def check_actions(staged: StagedActions, *, path: str) -> None:
         If there are several protocol or metaData actions, several txn actions of one application,
         domainMetadata actions of one domain or actions of one logical file, or if a cdc action has
         `dataChange`.
-
-    References
-    ----------
-    PROTOCOL.md#action-reconciliation, PROTOCOL.md#add-file-and-remove-file,
-    PROTOCOL.md#add-cdc-file
     """
     if any(change.data_change for change in staged.change_files):
         raise InvalidCommitError(path=path, problem="it contains a cdc action with dataChange")
@@ -149,10 +146,6 @@ def check_allowed(
         If it removes data from an append-only table.
     DeltaError
         As raised by `check_writable`.
-
-    References
-    ----------
-    PROTOCOL.md#append-only-tables, PROTOCOL.md#writer-requirements-for-domain-metadata
     """
     check_writable(protocol, path=path)
     if any(remove.data_change for remove in staged.removes):
@@ -173,10 +166,6 @@ def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> Non
     ------
     AppendOnlyTableError
         If it is append-only.
-
-    References
-    ----------
-    PROTOCOL.md#append-only-tables
     """
     if is_append_only(protocol, metadata.configuration):
         raise AppendOnlyTableError(path=path)

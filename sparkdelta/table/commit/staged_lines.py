@@ -1,4 +1,9 @@
-"""The lines of file actions that are too many to be values, in files written by executors."""
+"""The lines of file actions that are too many to be values, in files written by executors.
+
+References
+----------
+PROTOCOL.md#writer-requirements-for-row-tracking
+"""
 
 from __future__ import annotations
 
@@ -80,10 +85,6 @@ class StagedLines:
         ------
         InvalidCommitError
             A new file has no `numRecords`.
-
-        References
-        ----------
-        PROTOCOL.md#writer-requirements-for-row-tracking
         """
         totals = read_rows(
             new_row_totals(actions), what="new row counts of a large commit", bound=GROUPS
@@ -101,12 +102,7 @@ class StagedLines:
         return sum(self._new_rows.values())
 
     def with_row_ids(self, *, mark: int, version: Version) -> StagedLines:
-        """Write the lines with fresh row ids above a high-water mark.
-
-        References
-        ----------
-        PROTOCOL.md#writer-requirements-for-row-tracking
-        """
+        """Write the lines with fresh row ids above a high-water mark."""
         ends = accumulate(self._new_rows.values(), initial=mark + 1)
         first_row_ids = self._actions.sparkSession.createDataFrame(
             list(zip(self._new_rows, ends, strict=False)), FIRST_ROW_IDS

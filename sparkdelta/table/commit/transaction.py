@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#delta-log-entries, PROTOCOL.md#action-reconciliation
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#action-reconciliation,
+PROTOCOL.md#transaction-identifiers
 """
 
 from __future__ import annotations
@@ -283,12 +284,7 @@ class Transaction:
 
 
 def last_transaction_version(snapshot: Snapshot, app_id: str) -> int | None:
-    """The version of the last transaction that an application committed; None if it has none.
-
-    References
-    ----------
-    PROTOCOL.md#transaction-identifiers
-    """
+    """The version of the last transaction that an application committed; None if it has none."""
     rows = read_rows(
         snapshot.transactions().filter(F.col("appId") == app_id),
         what="transaction of an application",

@@ -81,10 +81,6 @@ class VectorRebase:
         ------
         DeletionVectorError, DataFileNotFoundError
             A deletion vector is damaged or missing.
-
-        References
-        ----------
-        PROTOCOL.md#deletion-vectors
         """
         mine = vector_changes(staged.adds, staged.removes, table_root=self.table_root)
         relevant = {self._key(add) for add in added} | mine.keys()

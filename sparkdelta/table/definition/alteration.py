@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution,
+PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#active-features
 """
 
 from __future__ import annotations
@@ -102,10 +103,6 @@ def with_schema(
     """The table with another schema, properties and names of partition columns.
 
     New columns get ids where the table maps them, and the protocol the features that it then needs.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#active-features
     """
     properties = table.properties if properties is None else properties
     if table.is_mapped:

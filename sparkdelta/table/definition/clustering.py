@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#clustered-table
+PROTOCOL.md#clustered-table, PROTOCOL.md#writer-requirements-for-clustered-table
 """
 
 from __future__ import annotations
@@ -29,10 +29,6 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
 
     A nested column is a list of names, a top-level one a list of one or, in the protocol's own
     example, its name.
-
-    References
-    ----------
-    PROTOCOL.md#clustered-table
     """
     if not is_supported(snapshot.protocol, TableFeature.CLUSTERING):
         return None
@@ -48,12 +44,7 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
 
 
 def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
-    """The domain of a table that is clustered by columns with these physical paths.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-clustered-table
-    """
+    """The domain of a table that is clustered by columns with these physical paths."""
     document = {
         "clusteringColumns": [list(path) for path in columns],
         "domainName": CLUSTERING_DOMAIN,

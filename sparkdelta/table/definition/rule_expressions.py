@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
+PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints, PROTOCOL.md#default-columns
 """
 
 from __future__ import annotations
@@ -112,10 +112,6 @@ def check_default(spark: SparkSession, column: StructField) -> None:
     Raises
     ------
     InvalidArgumentError
-
-    References
-    ----------
-    PROTOCOL.md#default-columns
     """
     text = str(column.metadata[CURRENT_DEFAULT])
     try:
@@ -149,10 +145,6 @@ def check_unused(
     Raises
     ------
     ConstraintDependentColumnError, GeneratedDependentColumnError
-
-    References
-    ----------
-    PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
     """
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
     for column in columns:
@@ -204,10 +196,6 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
         A constraint does not fit the columns, as they are or as a write would make them.
     AnalysisException
         Spark's own.
-
-    References
-    ----------
-    PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints
     """
     if rules.generated:
         plain = StructType([f for f in schema.fields if f.name not in rules.generated])

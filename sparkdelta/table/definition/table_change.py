@@ -2,7 +2,11 @@
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#table-features-for-new-and-existing-tables
+PROTOCOL.md#change-metadata, PROTOCOL.md#table-features-for-new-and-existing-tables,
+PROTOCOL.md#change-data-files, PROTOCOL.md#writer-requirements-for-column-mapping,
+PROTOCOL.md#writer-requirements-for-row-tracking, PROTOCOL.md#clustered-table,
+PROTOCOL.md#writer-requirements-for-icebergcompatv2,
+PROTOCOL.md#writer-requirements-for-in-commit-timestamps
 """
 
 from __future__ import annotations
@@ -85,10 +89,6 @@ class TableChange:
     ------
     ChangeDataColumnsError
         The table would have both the change data feed and a column named as one of the feed.
-
-    References
-    ----------
-    PROTOCOL.md#change-data-files
     """
 
     before: TableConfiguration | None
@@ -161,10 +161,6 @@ def created_table(description: TableDescription) -> TableChange:
     ------
     DeltaError
         No table can be as it is described.
-
-    References
-    ----------
-    PROTOCOL.md#table-features-for-new-and-existing-tables
     """
     return _described_table(description, None)
 
@@ -177,12 +173,6 @@ def replaced_table(before: TableConfiguration, description: TableDescription) ->
     ------
     DeltaError
         No table can be as it is described, or none in this place.
-
-    References
-    ----------
-    PROTOCOL.md#table-features-for-new-and-existing-tables,
-    PROTOCOL.md#writer-requirements-for-column-mapping,
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     change = _described_table(description, before)
     after = change.after
@@ -198,10 +188,6 @@ def check_replaceable(before: TableConfiguration, after: TableConfiguration) -> 
     Raises
     ------
     InvalidArgumentError, IcebergCompatError
-
-    References
-    ----------
-    PROTOCOL.md#clustered-table, PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
     if is_supported(before.protocol, TableFeature.CLUSTERING) and after.partition_columns:
         problem = "a clustered table cannot be replaced by a partitioned one"
@@ -271,11 +257,6 @@ def with_lasting_properties(
 ) -> dict[str, str]:
     """The requested properties, and those that a table keeps when it is replaced: since when it has
     in-commit timestamps, the names of the columns that hold row ids, and protected checkpoints.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-in-commit-timestamps,
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     if before is None:
         return dict(requested)
@@ -287,12 +268,7 @@ def with_lasting_properties(
 
 
 def with_row_id_columns(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties with names for the columns that hold row ids and row commit versions.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
-    """
+    """Properties with names for the columns that hold row ids and row commit versions."""
     names = {
         ROW_ID_COLUMN: f"_row-id-col-{uuid4()}",
         ROW_COMMIT_VERSION_COLUMN: f"_row-commit-version-col-{uuid4()}",
@@ -306,13 +282,7 @@ def with_mapping(
     properties: Mapping[str, str],
     before: TableConfiguration | None,
 ) -> tuple[StructType, dict[str, str]]:
-    """Schema and properties with ids and physical names for the columns that have none.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping,
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
-    """
+    """Schema and properties with ids and physical names for the columns that have none."""
     own = {} if before is None else before.properties
     schema, last = with_column_ids(schema, max_id=int(own.get(MAX_COLUMN_ID, "0")))
     if has_nested_ids(iceberg_version(protocol, properties)):

@@ -2,7 +2,10 @@
 
 References
 ----------
-PROTOCOL.md#catalog-managed-tables
+PROTOCOL.md#catalog-managed-tables, PROTOCOL.md#terminology-commits,
+PROTOCOL.md#catalog-responsibilities, PROTOCOL.md#reading-catalog-managed-tables,
+PROTOCOL.md#commit-protocol, PROTOCOL.md#publishing-commits,
+PROTOCOL.md#maintenance-operations-on-catalog-managed-tables
 """
 
 from __future__ import annotations
@@ -43,10 +46,6 @@ class StagedCommit:
     ----------
     name
         The file's name in this directory.
-
-    References
-    ----------
-    PROTOCOL.md#terminology-commits
     """
 
     version: Version
@@ -77,10 +76,6 @@ class Catalog(Protocol):
 
     A table is named by its root, a qualified path without a trailing slash. Failures are raised as
     OSError, such as of a network.
-
-    References
-    ----------
-    PROTOCOL.md#catalog-responsibilities
     """
 
     def get_commits(self, table: str) -> RatifiedCommits:
@@ -109,10 +104,6 @@ class CatalogLogStore:
     ----------
     store
         The files of the log.
-
-    References
-    ----------
-    PROTOCOL.md#reading-catalog-managed-tables, PROTOCOL.md#commit-protocol
     """
 
     store: LogStore
@@ -206,12 +197,7 @@ class CatalogLogStore:
         return found
 
     def _commit(self, version: Version, data: Data) -> None:
-        """Stage a commit, have it ratified, and publish it with those before it.
-
-        References
-        ----------
-        PROTOCOL.md#commit-protocol
-        """
+        """Stage a commit, have it ratified, and publish it with those before it."""
         name, written = f"{version:020d}.{uuid4()}.json", _Counted(data)
         path = f"{STAGED_COMMIT_DIRECTORY}/{name}"
         self.store.put_if_absent(path, data if isinstance(data, bytes) else written)
@@ -235,12 +221,7 @@ class CatalogLogStore:
             )
 
     def _publish(self, last: Version) -> None:
-        """Publish ratified commits, in order.
-
-        References
-        ----------
-        PROTOCOL.md#publishing-commits
-        """
+        """Publish ratified commits, in order."""
         for commit in self._ratified().commits:
             if commit.version > last or commit.size_bytes > MAX_PUBLISHED_BYTES:
                 return
@@ -257,10 +238,6 @@ class CatalogLogStore:
         ------
         StorageError
             It is not possible.
-
-        References
-        ----------
-        PROTOCOL.md#maintenance-operations-on-catalog-managed-tables
         """
         if file is None or file.kind is LogFileKind.VERSION_CHECKSUM:
             return

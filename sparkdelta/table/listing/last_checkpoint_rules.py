@@ -24,10 +24,6 @@ _CHECKSUM = "checksum"
 def parse_last_checkpoint(data: bytes) -> Version | None:
     """Return the version of the checkpoint that the hint names; None if it is empty, malformed or
     its checksum does not match.
-
-    References
-    ----------
-    PROTOCOL.md#last-checkpoint-file-schema
     """
     try:
         document = json.loads(
@@ -59,10 +55,6 @@ def last_checkpoint_bytes(document: Mapping[str, object], *, optional: Sequence[
     optional
         Fields to drop, one after the other, until delta-spark computes the same checksum. It
         otherwise retries for seconds before it lists the log.
-
-    References
-    ----------
-    PROTOCOL.md#last-checkpoint-file-schema, PROTOCOL.md#json-checksum
     """
     fields = dict(document)
     for name in optional:
@@ -79,10 +71,6 @@ def canonical_json(value: object) -> str:
     --------
     >>> canonical_json({"k1": "v1", "checksum": "<anything>", "k3": 23})
     '"k1"="v1","k3"=23'
-
-    References
-    ----------
-    PROTOCOL.md#json-checksum
     """
     if not isinstance(value, Mapping) and not _is_array(value):
         return _canonical_scalar(value)
@@ -91,12 +79,7 @@ def canonical_json(value: object) -> str:
 
 
 def checksum(document: Mapping[str, object]) -> str:
-    """Return the MD5 digest of the document's canonical form, in hexadecimal.
-
-    References
-    ----------
-    PROTOCOL.md#json-checksum
-    """
+    """Return the MD5 digest of the document's canonical form, in hexadecimal."""
     return _md5(canonical_json(document))
 
 

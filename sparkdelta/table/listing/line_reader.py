@@ -1,4 +1,9 @@
-"""Lines of commits in the driver's memory."""
+"""Lines of commits in the driver's memory.
+
+References
+----------
+PROTOCOL.md#commit-provenance-information
+"""
 
 from __future__ import annotations
 
@@ -86,10 +91,6 @@ def first_line(store: LogStore, name: str) -> bytes:
     Raises
     ------
     FileNotFoundError
-
-    References
-    ----------
-    PROTOCOL.md#commit-provenance-information
     """
     size = _FIRST_LINE_BYTES
     data = store.read_start(name, size)

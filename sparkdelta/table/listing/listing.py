@@ -1,4 +1,9 @@
-"""The store of a table's log, its listing, and the log segment of a version."""
+"""The store of a table's log, its listing, and the log segment of a version.
+
+References
+----------
+PROTOCOL.md#last-checkpoint-file
+"""
 
 from __future__ import annotations
 
@@ -92,10 +97,6 @@ def find_log_segment(
     ------
     TableNotFoundError, VersionNotFoundError, VersionsNotContiguousError,
     TruncatedTransactionLogError
-
-    References
-    ----------
-    PROTOCOL.md#last-checkpoint-file
     """
     hint = read_hint(store)
     if hint is not None and (version is None or version >= hint):

@@ -1,4 +1,9 @@
-"""Parsing of log lines into actions."""
+"""Parsing of log lines into actions.
+
+References
+----------
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#protocol-evolution
+"""
 
 from __future__ import annotations
 
@@ -48,10 +53,6 @@ def parse_log_lines(
     DataFrame
         version LONG, line STRING if `keep_line`, and the columns of `actions`. Blank lines are
         skipped.
-
-    References
-    ----------
-    PROTOCOL.md#delta-log-entries, PROTOCOL.md#protocol-evolution
     """
     # A filter would not check lines that an earlier condition rejects. Every column is derived from
     # this expression, so it is always evaluated, and the line is parsed once.
@@ -73,12 +74,7 @@ def damaged_lines(lines: DataFrame, *, actions: StructType) -> DataFrame:
 
 
 def may_name(*actions: str) -> str:
-    """Return SQL that is true if a line may contain one of these actions, or is truncated.
-
-    References
-    ----------
-    PROTOCOL.md#delta-log-entries
-    """
+    """Return SQL that is true if a line may contain one of these actions, or is truncated."""
     named = (f"contains(line, '\"{action}\"')" for action in actions)
     # A line truncated within an action's name has no closing brace.
     return " OR ".join((*named, "NOT endswith(rtrim(line), '}')"))

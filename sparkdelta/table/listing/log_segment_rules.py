@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#checkpoints, PROTOCOL.md#log-compaction-files, PROTOCOL.md#action-reconciliation
+PROTOCOL.md#checkpoints, PROTOCOL.md#log-compaction-files, PROTOCOL.md#action-reconciliation,
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#delta-log-entries-1, PROTOCOL.md#metadata-cleanup
 """
 
 from __future__ import annotations
@@ -180,10 +181,6 @@ def select_log_segment(
         If the version is newer than the latest or older than what can be reconstructed.
     VersionsNotContiguousError
         If a commit is missing in between.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints, PROTOCOL.md#log-compaction-files
     """
     listing = _Listing.of(files, without=set(without))
     latest = listing.latest(path, version)
@@ -289,10 +286,6 @@ def commits_between(
     ------
     VersionsNotContiguousError
         If a commit is missing.
-
-    References
-    ----------
-    PROTOCOL.md#delta-log-entries
     """
     commits = {f.version: f for f in files if f.kind is LogFileKind.COMMIT}
     found = [commits[version] for version in range(start, end + 1) if version in commits]
@@ -306,10 +299,6 @@ def missing_commits(files: Iterable[LogFile]) -> list[tuple[Version, Version]]:
 
     A log should have all commits from version 0, or from the version after its oldest complete
     checkpoint, to the latest. Older commits that metadata cleanup left behind are ignored.
-
-    References
-    ----------
-    PROTOCOL.md#delta-log-entries-1, PROTOCOL.md#metadata-cleanup
     """
     listing = _Listing.of(files, without=())
     start = 0 if 0 in listing.commits else min(listing.checkpoints, default=-1) + 1
@@ -383,10 +372,6 @@ def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
     ----------
     files
         Checkpoint files, in any order; empty files count as missing.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoints
     """
     candidates: dict[tuple[Version, str | int | None], list[LogFile]] = {}
     for file in files:

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-descriptor-schema
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-descriptor-schema,
+PROTOCOL.md#derived-fields
 """
 
 from __future__ import annotations
@@ -24,10 +25,6 @@ def absolute_uri(path: str, *, table_root: str) -> str:
     ----------
     path
         SQL expression of type STRING, as in the log; so is the result.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     # Relative paths of these characters look the same decoded and encoded.
     root = encoded_path(text_literal(f"{table_root}/"))
@@ -62,10 +59,6 @@ def absolute_vector(vector: str, *, table_root: str) -> str:
     ----------
     vector
         SQL expression of the type `DELETION_VECTOR`; so is the result.
-
-    References
-    ----------
-    PROTOCOL.md#derived-fields
     """
     name, root = f"{vector}.pathOrInlineDv", text_literal(f"{table_root}/")
     path = (
@@ -88,10 +81,6 @@ def vector_file(path_or_inline_dv: str) -> str:
     ----------
     path_or_inline_dv
         SQL expression of type STRING; so is the result.
-
-    References
-    ----------
-    PROTOCOL.md#derived-fields
     """
     name, length = path_or_inline_dv, ENCODED_UUID_LENGTH
     prefix = f"left({name}, length({name}) - {length})"

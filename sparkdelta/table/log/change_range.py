@@ -1,4 +1,9 @@
-"""The versions whose changes are to be read, from the bounds that a user gives."""
+"""The versions whose changes are to be read, from the bounds that a user gives.
+
+References
+----------
+PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+"""
 
 from __future__ import annotations
 
@@ -76,10 +81,6 @@ class ChangeBounds:
         ------
         ChangesAfterLatestError, InvalidChangeRangeError, TimestampGreaterThanCommitError,
         TimestampEarlierThanCommitRetentionError
-
-        References
-        ----------
-        PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
         """
         path, latest = store.table_root, commits[-1].version
 

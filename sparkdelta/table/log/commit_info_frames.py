@@ -1,4 +1,9 @@
-"""Commit provenance: the `commitInfo` actions of the log."""
+"""Commit provenance: the `commitInfo` actions of the log.
+
+References
+----------
+PROTOCOL.md#commit-provenance-information
+"""
 
 from __future__ import annotations
 
@@ -29,10 +34,6 @@ def commit_infos(lines: DataFrame, *, few: bool = False) -> DataFrame:
     -------
     DataFrame
         version LONG, commitInfo STRUCT (`schema.action_schemas.COMMIT_INFO`).
-
-    References
-    ----------
-    PROTOCOL.md#commit-provenance-information
     """
     named = lines.filter(may_name("commitInfo"))
     raw = parse_log_lines(named, actions=_RAW, few=few).filter("commitInfo IS NOT NULL")

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#delta-log-entries, PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file,
+PROTOCOL.md#append-only-tables, PROTOCOL.md#action-reconciliation
 """
 
 from __future__ import annotations
@@ -34,10 +35,6 @@ def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
     -------
     DataFrame
         add STRUCT, remove STRUCT, cdc STRUCT.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
     """
     return actions.selectExpr(*(_conformed(action, stored) for action in CHANGES.fields))
 
@@ -51,10 +48,6 @@ def add_fields(statistics: StructType, **facts: str) -> str:
         The type of `stats_parsed`, of which JSON is made where a checkpoint has none.
     facts
         SQL of fields that differ, by their names.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     in_struct = statistics_text(STATS_PARSED, statistics=statistics)
     facts = {
@@ -80,10 +73,6 @@ def file_action_lines(actions: DataFrame) -> DataFrame:
     -------
     DataFrame
         line STRING.
-
-    References
-    ----------
-    PROTOCOL.md#delta-log-entries
     """
     options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
     return actions.selectExpr(f"to_json(struct(add, remove, cdc), {options}) AS {LINE}")
@@ -102,10 +91,6 @@ def action_totals(actions: DataFrame) -> DataFrame:
     DataFrame
         One row: adds_data BOOLEAN, removes_data BOOLEAN, has_vectors BOOLEAN,
         has_change_files BOOLEAN, num_removes LONG, removed_bytes LONG.
-
-    References
-    ----------
-    PROTOCOL.md#append-only-tables
     """
     facts = {
         "adds_data": _is_data("add"),
@@ -121,12 +106,7 @@ def action_totals(actions: DataFrame) -> DataFrame:
 
 
 def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
-    """Return the paths (path STRING) of logical files with more than one add or remove.
-
-    References
-    ----------
-    PROTOCOL.md#action-reconciliation
-    """
+    """Return the paths (path STRING) of logical files with more than one add or remove."""
     keys = actions.select(_key("add", table_root), _key("remove", table_root))
     key = F.coalesce("add", "remove").alias("key")
     counted = (

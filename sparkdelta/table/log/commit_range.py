@@ -1,4 +1,9 @@
-"""A range of commits of a log: their files, their lines, and the actions in these."""
+"""A range of commits of a log: their files, their lines, and the actions in these.
+
+References
+----------
+PROTOCOL.md#action-reconciliation
+"""
 
 from __future__ import annotations
 
@@ -251,10 +256,6 @@ class CommitRange:
         None where they do, where only their parsed lines would tell, and where the driver does not
         search the commits. The first use reads these, unless they are in its memory. They are not
         parsed: a query that relies on this must do it, to fail for a damaged line.
-
-        References
-        ----------
-        PROTOCOL.md#action-reconciliation
         """
         if not self._distinct_files:
             self._distinct_files.append(self._find_distinct_files())

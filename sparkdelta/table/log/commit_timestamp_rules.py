@@ -74,9 +74,5 @@ def next_in_commit_timestamp(now_ms: int, previous_ms: int | None) -> int:
     --------
     >>> next_in_commit_timestamp(100, 90), next_in_commit_timestamp(100, 100)
     (100, 101)
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-in-commit-timestamps
     """
     return now_ms if previous_ms is None else max(now_ms, previous_ms + 1)

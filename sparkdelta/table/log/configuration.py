@@ -1,4 +1,9 @@
-"""Protocol and metaData of a table with the schema and the settings that follow from them."""
+"""Protocol and metaData of a table with the schema and the settings that follow from them.
+
+References
+----------
+PROTOCOL.md#supported-features, PROTOCOL.md#format-specification
+"""
 
 from __future__ import annotations
 
@@ -73,10 +78,6 @@ class TableConfiguration:
         CatalogManagedTableError, UnsupportedTypeChangeError, UnsupportedDataTypeError,
         SchemaNotSetError, InvalidSchemaError, PartitionColumnNotFoundError, UnsupportedFormatError,
         ReservedColumnNameError
-
-        References
-        ----------
-        PROTOCOL.md#supported-features, PROTOCOL.md#format-specification
         """
         check_readable(protocol, path=path, has_catalog=has_catalog)
         if metadata.format.provider.lower() != "parquet":

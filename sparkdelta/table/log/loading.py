@@ -1,4 +1,10 @@
-"""Loads a log segment: its protocol, its metaData and a reader of its other actions."""
+"""Loads a log segment: its protocol, its metaData and a reader of its other actions.
+
+References
+----------
+PROTOCOL.md#state-validation, PROTOCOL.md#log-compaction-files, PROTOCOL.md#v2-spec,
+PROTOCOL.md#sidecar-files, PROTOCOL.md#checkpoint-metadata-tags
+"""
 
 from __future__ import annotations
 
@@ -258,10 +264,6 @@ def check_num_files(log: LogReader, checksum: VersionChecksum | None) -> None:
     ------
     MalformedLogFileError
         Commits do not account for the difference.
-
-    References
-    ----------
-    PROTOCOL.md#state-validation
     """
     checkpoint, commits = log.checkpoint, log.commits
     if checkpoint is None or checksum is None or checksum.num_files is None:
@@ -281,12 +283,7 @@ def check_num_files(log: LogReader, checksum: VersionChecksum | None) -> None:
 
 
 def _broken_compactions(commits: CommitRange) -> list[str]:
-    """Compactions that hold an add and a remove of the same logical file.
-
-    References
-    ----------
-    PROTOCOL.md#log-compaction-files
-    """
+    """Compactions that hold an add and a remove of the same logical file."""
     compactions = [file for file in commits.files if file.kind is LogFileKind.COMPACTION]
     if not compactions:
         return []
@@ -362,10 +359,6 @@ def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
     ------
     MalformedLogFileError
         A V2 checkpoint lacks what each has, or names sidecars and has file actions beside them.
-
-    References
-    ----------
-    PROTOCOL.md#v2-spec
     """
     checkpoint = reader.checkpoint
     fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
@@ -416,12 +409,7 @@ def _has_file_actions(reader: CheckpointReader) -> bool:
 
 
 def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:
-    """The reader with the sidecars that a checkpoint names.
-
-    References
-    ----------
-    PROTOCOL.md#sidecar-files
-    """
+    """The reader with the sidecars that a checkpoint names."""
     sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
     _require_sidecars(reader, sidecars)
     if not sidecars:
@@ -463,12 +451,7 @@ def _sidecar(row: Row) -> Sidecar:
 
 
 def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
-    """The columns of the sidecars by the checkpoint's tags; None where they do not tell.
-
-    References
-    ----------
-    PROTOCOL.md#checkpoint-metadata-tags
-    """
+    """The columns of the sidecars by the checkpoint's tags; None where they do not tell."""
     metadata = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
     text = None if metadata is None else (metadata["tags"] or {}).get("sidecarFileSchema")
     try:

@@ -1,4 +1,9 @@
-"""The reconciled state of a snapshot as lazy DataFrames."""
+"""The reconciled state of a snapshot as lazy DataFrames.
+
+References
+----------
+PROTOCOL.md#action-reconciliation
+"""
 
 from __future__ import annotations
 
@@ -75,10 +80,6 @@ class TableState:
         The only live adds that are of interest; used instead of the log.
     shows_progress
         True to show a progress bar for a long query, see `base.spark.progress`.
-
-    References
-    ----------
-    PROTOCOL.md#action-reconciliation
     """
 
     log: LogReader

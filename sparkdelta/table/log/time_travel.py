@@ -1,4 +1,9 @@
-"""The version of a table that was the latest at a moment."""
+"""The version of a table that was the latest at a moment.
+
+References
+----------
+PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+"""
 
 from __future__ import annotations
 
@@ -91,10 +96,6 @@ def version_at_timestamp(
     TimestampGreaterThanCommitError
         After the latest commit.
     InvalidTimestampError
-
-    References
-    ----------
-    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
     """
     moment = timestamp_ms(timestamp)
     store = open_log(spark, path)
@@ -145,10 +146,6 @@ def newest_commit_at(
     ----------
     commits
         In order, without gaps.
-
-    References
-    ----------
-    PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
     """
     inside, outside = _by_kind_of_time(commits, in_commit)
     bound = in_commit.enablement_timestamp

@@ -1,4 +1,9 @@
-"""SQL for the paths of deletion vector files."""
+"""SQL for the paths of deletion vector files.
+
+References
+----------
+PROTOCOL.md#derived-fields
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,6 @@ def vector_uri(vector: str) -> str:
     ----------
     vector
         SQL expression of type STRUCT.
-
-    References
-    ----------
-    PROTOCOL.md#derived-fields
     """
     name = f"{vector}.pathOrInlineDv"
     return (

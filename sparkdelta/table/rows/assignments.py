@@ -85,10 +85,6 @@ def update_assignments(
         A column is assigned twice, or together with one of its fields.
     IdentityUpdateError
         An identity column is assigned.
-
-    References
-    ----------
-    PROTOCOL.md#generated-columns, PROTOCOL.md#identity-columns
     """
     found = [
         (column_path(schema, name, alias=alias, unknown=unknown), value)

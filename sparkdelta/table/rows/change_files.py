@@ -63,10 +63,6 @@ def write_change_files(
     ------
     WriteFailedError
         The likely cause of a failed job.
-
-    References
-    ----------
-    PROTOCOL.md#change-data-files
     """
     describer = replace(describer, statistics_columns=(), data_change=False)
     laid_out = lay_out(rows, describer.table, spark=describer.spark, file_columns=[CHANGE_TYPE])

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#schema-serialization-format, PROTOCOL.md#check-constraints
+PROTOCOL.md#schema-serialization-format, PROTOCOL.md#check-constraints,
+PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
 """
 
 from __future__ import annotations
@@ -82,10 +83,6 @@ def match_rows(
         These cannot.
     IdentityInsertError
         They have values for an identity column that is GENERATED ALWAYS.
-
-    References
-    ----------
-    PROTOCOL.md#schema-serialization-format
     """
     check_table_writable(table, path=path)
     check_columns(table.schema, any_names=table.is_mapped)
@@ -124,10 +121,6 @@ def match_assigned(
     """Match the columns of `assigned_rows` with those of the table.
 
     The table's rules give the values of columns that a clause does not assign.
-
-    References
-    ----------
-    PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
     """
     columns = []
     for field in table.schema.fields:
@@ -213,10 +206,6 @@ def cast_and_validate(
         SQL of the columns that `matched` and `kept` name; by default, `rows` has these.
     kept
         Columns of the rows to keep after those of the table.
-
-    References
-    ----------
-    PROTOCOL.md#check-constraints, PROTOCOL.md#generated-columns, PROTOCOL.md#default-columns
     """
     with engine_of(spark).in_table_session(rows) as ours:
         if columns:

@@ -6,7 +6,8 @@ The table's SQL expressions depend on settings of the session that analyzes them
 References
 ----------
 PROTOCOL.md#check-constraints, PROTOCOL.md#column-invariants, PROTOCOL.md#generated-columns,
-PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
+PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns, PROTOCOL.md#change-metadata,
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#partition-value-serialization
 """
 
 from __future__ import annotations
@@ -90,11 +91,6 @@ def conformed_rows(
         The table, for errors.
     kept
         The names of columns of the rows that follow those of the table in the result.
-
-    References
-    ----------
-    PROTOCOL.md#check-constraints, PROTOCOL.md#column-invariants, PROTOCOL.md#generated-columns,
-    PROTOCOL.md#default-columns, PROTOCOL.md#identity-columns
     """
     filled_names = [column.field.name for column in columns if column.is_filled]
     numbered = {n: rules.identities[n] for n in filled_names if n in rules.identities}
@@ -156,10 +152,6 @@ def retyped_rows(
     """Cast existing rows of the table to its future columns, and keep the columns `file_columns`.
 
     Rules of the table are not checked.
-
-    References
-    ----------
-    PROTOCOL.md#change-metadata
     """
     own = set(rows.columns)
     columns = [WrittenColumn(f, f.name if f.name in own else None) for f in fields]
@@ -168,12 +160,7 @@ def retyped_rows(
 
 
 def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
-    """Return the rows; a row that does not satisfy the condition fails the query.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
-    """
+    """Return the rows; a row that does not satisfy the condition fails the query."""
     condition = F.expr(where) if isinstance(where, str) else where
     text = where if isinstance(where, str) else "that was given"
     error = ReplaceWhereMismatchError(where=" ".join(text.split()))
@@ -231,12 +218,7 @@ def _as_stored(value: str, field: StructField, text_partitions: Collection[str])
 
 
 def _empty_to_null(text: str) -> str:
-    """Replace the empty string by null, which is the same partition value.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
-    """
+    """Replace the empty string by null, which is the same partition value."""
     return f"nullif({text}, '')"
 
 
@@ -244,10 +226,6 @@ def _numbers(identity: Identity, max_partitions: int) -> str:
     """Generate unique identity values; each partition generates every `max_partitions`-th.
 
     A value out of the range of LONG fails the query.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
     """
     row = f"(monotonically_increasing_id() & {_ROWS_OF_A_PARTITION}L)"
     number = f"({row} * {max_partitions} + spark_partition_id())"
@@ -280,12 +258,7 @@ def _violation(name: str, expression: str) -> DeltaError:
 
 
 def is_not_true(condition: Column) -> Column:
-    """True if a constraint is violated: the condition is false or null.
-
-    References
-    ----------
-    PROTOCOL.md#check-constraints
-    """
+    """True if a constraint is violated: the condition is false or null."""
     return ~F.coalesce(condition, F.lit(False))
 
 

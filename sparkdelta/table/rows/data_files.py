@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#data-files
+PROTOCOL.md#data-files, PROTOCOL.md#change-data-files
 """
 
 from __future__ import annotations
@@ -62,10 +62,6 @@ def write_rows(
     ------
     DeltaError
         The rule that a row breaks, or the likely cause of a failed job.
-
-    References
-    ----------
-    PROTOCOL.md#data-files
     """
     table = change.after
     laid_out = lay_out(
@@ -121,10 +117,6 @@ def write_data_files(
     ------
     DeltaError
         The rule that a row breaks, or the likely cause of a failed job.
-
-    References
-    ----------
-    PROTOCOL.md#change-data-files
     """
     spark, table, root = describer.spark, describer.table, store.table_root
     parent = f"{root}/{CHANGE_DATA_DIRECTORY}" if is_change_data else root

@@ -1,4 +1,9 @@
-"""Descriptions of a few new data files, by the driver: a Spark job would take longer to start."""
+"""Descriptions of a few new data files, by the driver: a Spark job would take longer to start.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
 
 from __future__ import annotations
 
@@ -27,10 +32,6 @@ def describe_few_files(
     """The columns of `footer_statistics.ADDED` for the data files below a directory.
 
     None if they are more than `most`, or if the driver cannot reach them.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     try:
         found = files.data_files(directory)

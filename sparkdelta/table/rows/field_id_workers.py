@@ -94,10 +94,6 @@ def copied_files(files: DataFrame, copier: FileCopier, reader: FooterReader) -> 
     -------
     DataFrame
         The columns of `ADDED`, one row per file that has rows.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2
     """
 
     def copy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

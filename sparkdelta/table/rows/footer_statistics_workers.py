@@ -158,10 +158,6 @@ def describe_files(files: DataFrame, reader: FooterReader) -> DataFrame:
     -------
     DataFrame
         The columns of `ADDED`, one row per file that has rows.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -189,10 +185,6 @@ def file_statistics(
         The physical paths of the columns with statistics.
     prefix_length
         The maximum length of string bounds, in characters.
-
-    References
-    ----------
-    PROTOCOL.md#per-file-statistics
     """
     bounds: dict[str, Tree] = {"minValues": {}, "maxValues": {}, "nullCount": {}}
     for path in columns:

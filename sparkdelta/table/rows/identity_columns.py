@@ -42,10 +42,6 @@ def with_used_identities(
     ------
     InvalidCommitError
         The statistics of a file do not tell.
-
-    References
-    ----------
-    PROTOCOL.md#identity-columns
     """
     table = change.after
     marks = {}

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#data-files, PROTOCOL.md#partition-value-serialization
+PROTOCOL.md#data-files, PROTOCOL.md#partition-value-serialization,
+PROTOCOL.md#writer-requirements-for-column-mapping
 """
 
 from __future__ import annotations
@@ -78,10 +79,6 @@ def lay_out(
         write them where they are.
     is_shuffled
         False to leave the rows where they are in any case.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping, PROTOCOL.md#partition-value-serialization
     """
     names, stored = directory_names(table), stored_schema(table.schema)
     rows = without_void_columns(rows, table.schema, file_columns)

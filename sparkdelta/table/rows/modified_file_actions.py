@@ -37,10 +37,6 @@ def new_actions(
     ----------
     before
         As `adds_before` gives them.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     rows = touched.select([VECTOR, STATS, NUM_RECORDS]).to_pylist()
     pairs = [*zip(before, rows, strict=True)]

@@ -102,8 +102,7 @@ def deleted_rows(
 def _files_of_deleted_rows(
     snapshot: Snapshot, touched: DataFrame, count: int
 ) -> pa.Table | DataFrame:
-    """The files as a `FileChangeScan` takes them; a DataFrame if they are too many for the driver.
-    """
+    """The files of a `FileChangeScan`; a DataFrame if they are too many for the driver."""
     before = F.col(f"{ADD}.deletionVector")
     files = _files(
         snapshot,

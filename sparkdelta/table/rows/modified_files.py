@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors,
+PROTOCOL.md#writer-requirement-for-deletion-vectors
 """
 
 from __future__ import annotations
@@ -152,10 +153,6 @@ def whole_files(snapshot: Snapshot, adds: DataFrame) -> ModifiedFiles:
     ----------
     adds
         As `Snapshot.add_files` gives them.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     deleted = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0))
     num_rows = F.col(STATS_PARSED)[NUM_RECORDS] - deleted
@@ -228,10 +225,6 @@ def modify_files(
         A file's earlier vector is damaged.
     DataFileNotReadError
         A file is not in the table.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vectors
     """
     among = snapshot.add_files() if adds is None else adds
     table = snapshot.configuration

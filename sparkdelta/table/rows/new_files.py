@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#writer-requirements-for-clustered-table,
+PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
@@ -53,12 +54,7 @@ class NewFiles:
     cube: ZCube | None = None
 
     def in_cube(self, cube: ZCube) -> NewFiles:
-        """The same files as a Z-cube.
-
-        References
-        ----------
-        PROTOCOL.md#writer-requirements-for-clustered-table
-        """
+        """The same files as a Z-cube."""
         values = None if self.values is None else tuple(
             replace(add, tags=cube.tags, clustering_provider=CLUSTERING_PROVIDER)
             for add in self.values
@@ -111,10 +107,6 @@ class NewFiles:
     def last_value(self, column: str, *, is_highest: bool) -> int | None:
         """The highest value of a LONG column, or the lowest; None without rows, or if a file
         has no statistics of it.
-
-        References
-        ----------
-        PROTOCOL.md#per-file-statistics
         """
         bound = "maxValues" if is_highest else "minValues"
         if self.values is not None:

@@ -1,4 +1,9 @@
-"""Reports of files below a table's root that no version refers to."""
+"""Reports of files below a table's root that no version refers to.
+
+References
+----------
+PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
+"""
 
 from __future__ import annotations
 
@@ -27,10 +32,6 @@ def report_orphans(
         Of the new files when the block ends: data files, deletion vectors, change data files.
     delete
         Deletes a directory, so that nothing is left; only for a block that commits nothing.
-
-    References
-    ----------
-    PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
     """
     try:
         yield

@@ -38,10 +38,6 @@ def physical_rows(
     DataFrame
         The columns `fields` with physical names at every level and field ids in the metadata that
         Spark's Parquet writer reads, then the columns `others`.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-column-mapping
     """
     ids = other_ids or {}
     return rows.select(*map(_physical, fields), *(_with_id(name, ids.get(name)) for name in others))

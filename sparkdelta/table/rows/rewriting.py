@@ -2,7 +2,9 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file,
+PROTOCOL.md#partition-value-serialization, PROTOCOL.md#writer-requirements-for-row-tracking,
+PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
@@ -110,10 +112,6 @@ def rewrite_matching(
         The condition depends on more than the row.
     InvalidArgumentError
         Rows are removed without `data_change`.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
     """
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
@@ -195,10 +193,6 @@ def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool
     ----------
     adds
         A column `add`.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
     """
     keys = snapshot.configuration.partition_keys
     texts = adds.selectExpr(
@@ -247,12 +241,7 @@ def union_of_actions(*frames: DataFrame | None) -> DataFrame | None:
 
 
 def commit_tags(table: TableConfiguration, rewrite: Rewrite | None) -> Mapping[str, str] | None:
-    """Tags of a commit: rows that are not written again keep their ids.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
-    """
+    """Tags of a commit: rows that are not written again keep their ids."""
     tags = {} if rewrite is None else rewrite.tags
     if not is_supported(table.protocol, TableFeature.ROW_TRACKING):
         return tags or None
@@ -288,10 +277,6 @@ def _without_matching_rows(
 def row_id_columns(snapshot: Snapshot) -> dict[str, str]:
     """The columns of data files that hold row ids and commit versions, by the names that a scan
     gives them; none if the table has none, or has columns of these names.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-row-tracking
     """
     tracking = snapshot.configuration.row_tracking
     if not tracking.enabled or not tracking.row_id_column or not tracking.row_commit_version_column:
@@ -359,10 +344,6 @@ def remove_fields(
     ----------
     num_records
         SQL of the rows of each file, deleted ones included; by default, those of `stats_parsed`.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics
     """
     has_stats = f"{num_records} IS NOT NULL"
     fields = (

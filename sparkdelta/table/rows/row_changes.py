@@ -2,7 +2,9 @@
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file, PROTOCOL.md#data-files,
+PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files, PROTOCOL.md#append-only-tables,
+PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
@@ -216,10 +218,6 @@ class ChangeWriter:
         ------
         DeltaError
             The rule that a row breaks, or the likely cause of a failed job.
-
-        References
-        ----------
-        PROTOCOL.md#add-file-and-remove-file
         """
         rows, table = new, self.change.after
         if touched.rewritten is not None:
@@ -258,12 +256,7 @@ class ChangeWriter:
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags of the commit, which tell if rows that are written again keep their ids.
-
-        References
-        ----------
-        PROTOCOL.md#writer-requirements-for-row-tracking
-        """
+        """The tags of the commit, which tell if rows that are written again keep their ids."""
         if not is_supported(self.change.after.protocol, TableFeature.ROW_TRACKING):
             return {}
         return {"delta.rowTracking.preserved": str(bool(self.row_ids)).lower()}
@@ -276,10 +269,6 @@ class ChangeWriter:
     def with_kept_ids(self, rows: DataFrame) -> DataFrame:
         """Rename `row_ids` of rows that get other values: they keep their ids, and null stands for
         the version of the commit.
-
-        References
-        ----------
-        PROTOCOL.md#writer-requirements-for-row-tracking
         """
         if not self.row_ids:
             return rows
@@ -318,10 +307,6 @@ def change_writer(
     ----------
     spark
         The session of the write, see `SparkEngine.write_session`.
-
-    References
-    ----------
-    PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
     """
     directories = [] if touched.directory is None else [touched.directory]
     delete = snapshot.log.store.table_files().delete_directory
@@ -351,10 +336,6 @@ def open_changeable(
         No rows can be written into the table.
     DeltaError
         The table cannot be read or written.
-
-    References
-    ----------
-    PROTOCOL.md#append-only-tables
     """
     store = open_log_for_writing(spark, path, options)
     snapshot = open_snapshot(spark, path, store=store, options=options or {})

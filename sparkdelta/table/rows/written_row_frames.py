@@ -52,10 +52,6 @@ def written_rows(
     DataFrame
         The data columns, the partition columns if `with_partitions`, the columns `file_columns`,
         then a STRING column per partition column, named as in partition directories.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
     """
     stored = [field for field in fields if field.name not in directories]
     partitions = [field for field in fields if field.name in directories]
@@ -68,12 +64,7 @@ def written_rows(
 
 
 def _serialized(field: StructField) -> str:
-    """Serialize a partition value as in the log; null for null.
-
-    References
-    ----------
-    PROTOCOL.md#partition-value-serialization
-    """
+    """Serialize a partition value as in the log; null for null."""
     name = field.name
     text = _text(quoted(name), field.dataType)
     if not isinstance(field.dataType, StringType):

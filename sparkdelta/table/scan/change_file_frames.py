@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#add-cdc-file, PROTOCOL.md#change-data-files
+PROTOCOL.md#add-cdc-file, PROTOCOL.md#change-data-files, PROTOCOL.md#add-file-and-remove-file,
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#action-reconciliation
 """
 
 from __future__ import annotations
@@ -42,10 +43,6 @@ def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool
         size LONG, stats STRING (of a file that has all of these rows), deletionVector STRUCT (of
         rows that are not part of the change), only STRUCT (the vector of the only rows that may be
         part of it; null for all), baseRowId LONG, defaultRowCommitVersion LONG.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
     """
     key = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
     files = (
@@ -107,10 +104,6 @@ def net_pairs(before: DataFrame, after: DataFrame, *, table_root: str, is_small:
     DataFrame
         version LONG (0), add STRUCT, remove STRUCT (of the type of add), as `changes_of_pairs`
         takes them.
-
-    References
-    ----------
-    PROTOCOL.md#action-reconciliation
     """
     removes, adds = before.selectExpr("file AS remove"), after.selectExpr("file AS add")
     files = adds.unionByName(removes, allowMissingColumns=True)

@@ -1,4 +1,9 @@
-"""Reading the changes of a range of commits."""
+"""Reading the changes of a range of commits.
+
+References
+----------
+PROTOCOL.md#change-data-files
+"""
 
 from __future__ import annotations
 
@@ -58,10 +63,6 @@ def with_change_columns(configuration: TableConfiguration) -> TableConfiguration
 
     The version and the timestamp of a commit are the same for all the rows of a file, so they are
     partition columns.
-
-    References
-    ----------
-    PROTOCOL.md#change-data-files
     """
     change_type, version, timestamp = (
         StructField(name, data_type, True, {PHYSICAL_NAME: name})

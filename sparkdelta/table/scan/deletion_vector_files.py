@@ -1,4 +1,9 @@
-"""The bitmaps of a scan's files, read by their deletion vector descriptors."""
+"""The bitmaps of a scan's files, read by their deletion vector descriptors.
+
+References
+----------
+PROTOCOL.md#deletion-vector-descriptor-schema
+"""
 
 from __future__ import annotations
 
@@ -74,10 +79,6 @@ def vectors_of_driver(
         A deletion vector file is gone.
     DeletionVectorError
         A deletion vector is damaged.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-descriptor-schema
     """
     files = driver_files(spark, table_root, options)
     for fields in vectors.to_pylist():
@@ -140,10 +141,6 @@ def read_bitmaps(
     ------
     DataFileNotFoundError
         A deletion vector file is gone.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-descriptor-schema
     """
     if not files.num_rows:
         return empty_frame(spark, BITMAPS)

@@ -1,4 +1,9 @@
-"""Names of the field ids in Parquet files, for sessions that cannot read columns by field id."""
+"""Names of the field ids in Parquet files, for sessions that cannot read columns by field id.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-column-mapping
+"""
 
 from __future__ import annotations
 
@@ -39,10 +44,6 @@ def field_names(files: DataFrame, storage: StoredFiles) -> DataFrame:
     -------
     DataFrame
         The columns of `FIELD_NAMES`, one row per file.
-
-    References
-    ----------
-    PROTOCOL.md#reader-requirements-for-column-mapping
     """
 
     def read(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -1,4 +1,9 @@
-"""Columns of data files as the columns of the table's schema."""
+"""Columns of data files as the columns of the table's schema.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-column-mapping, PROTOCOL.md#void-type
+"""
 
 from __future__ import annotations
 
@@ -20,10 +25,6 @@ def logical_column(column: Column, *, stored: DataType | None, logical: DataType
         Its type in the scan; None if data files do not have it.
     logical
         Its type in the table's schema.
-
-    References
-    ----------
-    PROTOCOL.md#reader-requirements-for-column-mapping, PROTOCOL.md#void-type
     """
     wanted = as_nullable(logical)
     if stored is None:

@@ -1,4 +1,9 @@
-"""Reads of a bounded list of data files by Spark's own Parquet source."""
+"""Reads of a bounded list of data files by Spark's own Parquet source.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-column-mapping
+"""
 
 from __future__ import annotations
 
@@ -138,12 +143,7 @@ class NativeScan:
         return [files.filter(pc.equal(numbers, layer)) for layer in range(max(layers) + 1)]
 
     def _by_field_names(self, files: pa.Table) -> list[tuple[pa.Table, dict[int, str]]]:
-        """Files grouped by the names of their field ids, where Spark cannot match columns by id.
-
-        References
-        ----------
-        PROTOCOL.md#reader-requirements-for-column-mapping
-        """
+        """Files grouped by the names of their field ids, where Spark cannot match columns by id."""
         by_id = self.request.configuration.column_mapping is ColumnMappingMode.ID
         if not by_id or engine_of(self.spark).matches_field_ids:
             return [(files, {})]

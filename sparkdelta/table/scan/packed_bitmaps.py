@@ -2,7 +2,7 @@
 
 References
 ----------
-PROTOCOL.md#deletion-vectors
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#deletion-vector-descriptor-schema
 """
 
 from __future__ import annotations
@@ -46,10 +46,6 @@ def packed_bitmaps(
         A deletion vector is damaged.
     DriverReadTooLargeError
         They take more than `MAX_PACKED_BYTES`.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-descriptor-schema
     """
     found = vectors_of_driver(
         spark, vectors, table_root=table_root, version=version, options=options

@@ -1,4 +1,9 @@
-"""The description of a read of data files, which native and distributed scans share."""
+"""The description of a read of data files, which native and distributed scans share.
+
+References
+----------
+PROTOCOL.md#reader-requirements-for-row-tracking
+"""
 
 from __future__ import annotations
 
@@ -161,12 +166,7 @@ class ScanRequest:
 
     @property
     def other_columns(self) -> list[RowColumn]:
-        """The metadata columns among `row_columns`.
-
-        References
-        ----------
-        PROTOCOL.md#reader-requirements-for-row-tracking
-        """
+        """The metadata columns among `row_columns`."""
         columns = []
         tracking = self.configuration.row_tracking
         sources = {

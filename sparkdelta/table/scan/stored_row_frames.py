@@ -26,10 +26,6 @@ def without_void_columns(
     ----------
     rows
         The columns of `schema`, which has `void` in structs alone, and the columns `others`.
-
-    References
-    ----------
-    PROTOCOL.md#void-type
     """
     if without_void(schema) == schema:
         return rows
@@ -45,12 +41,7 @@ def without_void_columns(
 
 
 def with_void_columns(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Return rows of `without_void_columns` in their schema again, with nulls.
-
-    References
-    ----------
-    PROTOCOL.md#void-type
-    """
+    """Return rows of `without_void_columns` in their schema again, with nulls."""
     if without_void(schema) == schema:
         return rows
     types = {field.name: field.dataType for field in rows.schema.fields}

@@ -5,7 +5,7 @@ takes one hash lookup and one bit test in generated code, without Python in the 
 
 References
 ----------
-PROTOCOL.md#deletion-vectors
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#deletion-vector-file-storage-format
 """
 
 from __future__ import annotations
@@ -55,10 +55,6 @@ def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
     DeletionVectorFormatError
         A deletion vector is invalid. Raised when the query runs, with the name of the deletion
         vector.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-file-storage-format
     """
     return vectors.select("content", "descriptors").mapInPandas(_decode, BITMAPS)
 
@@ -93,10 +89,6 @@ def read_deletion_vector(
         The deletion vector file does not exist.
     DeletionVectorError
         The deletion vector is invalid.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-file-storage-format
     """
     path = descriptor.absolute_path(table_root)
     if path is None:

@@ -2,7 +2,8 @@
 
 References
 ----------
-PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vectors
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#writer-requirement-for-deletion-vectors,
+PROTOCOL.md#deletion-vector-files
 """
 
 from __future__ import annotations
@@ -158,10 +159,6 @@ class DeletionVectorWriter:
             A file does not have a row that is to be deleted.
         DeletionVectorError
             A file's earlier vector is invalid.
-
-        References
-        ----------
-        PROTOCOL.md#deletion-vector-files
         """
         kept, scratch = _Pack(self, self.directory), _Pack(self, self.scratch)
         for text, rows in touched:
@@ -254,10 +251,6 @@ def write_deletion_vectors(rows: DataFrame, writer: DeletionVectorWriter) -> Dat
     -------
     DataFrame
         The columns of `TOUCHED`.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-files
     """
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -280,10 +273,6 @@ def write_vector_file(
         Serialized bitmaps, each with its number of rows.
     directory
         The directory of the file, relative to the table's root; may be empty.
-
-    References
-    ----------
-    PROTOCOL.md#deletion-vector-files
     """
     name = directory + z85_encode(uuid4().bytes)
     content, offsets = file_content(data for data, _ in vectors)

@@ -6,7 +6,8 @@ both. `table.commit.vector_rebase` reads and writes the vectors.
 
 References
 ----------
-PROTOCOL.md#deletion-vectors, PROTOCOL.md#add-file-and-remove-file
+PROTOCOL.md#deletion-vectors, PROTOCOL.md#add-file-and-remove-file,
+PROTOCOL.md#writer-requirement-for-deletion-vectors
 """
 
 from __future__ import annotations
@@ -42,12 +43,7 @@ class VectorChange:
 def vector_changes(
     adds: Iterable[AddFile], removes: Iterable[RemoveFile], *, table_root: str
 ) -> dict[str, VectorChange]:
-    """Return the data files that a commit removes once and adds once, by canonical path.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file
-    """
+    """Return the data files that a commit removes once and adds once, by canonical path."""
     added = [(canonical_path(add.path, table_root), add) for add in adds]
     removed = [(canonical_path(remove.path, table_root), remove) for remove in removes]
     once = {path for path, count in Counter(path for path, _ in added).items() if count == 1}
@@ -97,10 +93,6 @@ def following(
     ----------
     vector
         Of `united_rows`; None if no row is left.
-
-    References
-    ----------
-    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#writer-requirement-for-deletion-vectors
     """
     file = winners.add
     remove = replace(
