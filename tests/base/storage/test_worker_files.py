@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.jvm import jvm
@@ -26,7 +25,8 @@ from sparkdelta.exceptions import StorageError
 @pytest.mark.parametrize("name", ["f", "a b%20c#d?e", "t=12:30"])
 def test_local_files(tmp_path: Path, spelling: str, name: str) -> None:
     (tmp_path / name).write_bytes(b"content")
-    files = pickle.loads(cloudpickle.dumps(WorkerFiles({"fs.s3a.secret.key": "secret"})))
+    # Not by value: unpickling in this very process would replace the methods of its classes.
+    files = pickle.loads(pickle.dumps(WorkerFiles({"fs.s3a.secret.key": "secret"})))
     with files.open(spelling.format(tmp_path / name)) as file:
         assert file.read_at(3, 4) == b"ent"
     with pytest.raises(FileNotFoundError):

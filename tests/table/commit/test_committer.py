@@ -40,7 +40,7 @@ from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from tests.support.commits import APPEND, add, append, commit, create, latest, metadata
 from tests.support.memory_log import Crash, MemoryLog
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def actions(data: bytes) -> list[dict]:

@@ -37,7 +37,7 @@ def test_a_long_log_under_a_small_result_size(tmp_path: Path) -> None:
     for version in range(1, COMMITS):
         line = json.dumps(add(f"f{version}", stats=stats))
         (table / "_delta_log" / f"{version:020d}.json").write_text(line + "\n")
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(table)],
         env={**os.environ, "PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable},

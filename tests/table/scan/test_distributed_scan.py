@@ -492,7 +492,7 @@ def test_a_hundred_thousand_files_under_a_small_result_size(tmp_path: Path) -> N
         actions.append(add(name, size=500, partitionValues={"p": str(number)}))
     schema = (field("id", "long"), field("p", "integer"))
     write_commit(table, 0, [protocol(), metadata(*schema, partitioned_by=["p"]), *actions])
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(table)],
         env={**os.environ, "PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable},
