@@ -67,6 +67,7 @@ def test_optimize(run: Run, tmp_path: Path) -> None:
     assert (code, result["added"]["count"], result["versions"]) == (0, 1, [1])
 
 
+@pytest.mark.full
 def test_clone(run: Run, tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     create(source, write_data(source, "f.parquet", ids(0, 3)))
@@ -76,6 +77,7 @@ def test_clone(run: Run, tmp_path: Path) -> None:
     assert (code, result["version"], result["num_copied_files"]) == (0, 1, 0)
 
 
+@pytest.mark.full
 def test_vacuum(run: Run, tmp_path: Path) -> None:
     table = create(tmp_path / "table")
     (table / "orphan").write_text("x")

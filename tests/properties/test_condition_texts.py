@@ -13,6 +13,7 @@ import json
 from random import Random
 from typing import Any
 
+import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -43,6 +44,7 @@ CONSTANTS = {
 FILES, CONDITIONS = 12, 40
 
 
+@pytest.mark.full
 def test_no_file_is_left_out_that_spark_wants(spark: SparkSession) -> None:
     """Files with matching rows are kept, by the condition in the plan of a classic session and by
     its text as a client reads it.

@@ -172,6 +172,7 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
     sql("DROP TABLE sd_two")
 
 
+@pytest.mark.full
 def test_a_location_that_has_a_table(enabled: SparkSession, tmp_path: Path) -> None:
     """The table gets a name if the statement describes this table, or does not describe any."""
     sql, location = enabled.sql, f"USING delta LOCATION '{tmp_path / 'placed'}'"
@@ -213,6 +214,7 @@ def test_a_location_that_has_a_table(enabled: SparkSession, tmp_path: Path) -> N
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.full
 def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:
     """Columns, properties, features, comment, partitioning and clustering are the same."""
     sql, like, copy = enabled.sql, f"delta.`{tmp_path / 'a'}`", f"delta.`{tmp_path / 'b'}`"
@@ -280,6 +282,7 @@ def test_temporary_views_have_the_names_of_tables(enabled: SparkSession) -> None
         sql("DROP TABLE IF EXISTS sd_viewed")
 
 
+@pytest.mark.full
 def test_names_are_changed(enabled: SparkSession, tmp_path: Path) -> None:
     sql, other = enabled.sql, str(tmp_path / "other")
     names = ("sd_old", "sd_new", "sd_taken", "sd_clone")
@@ -323,6 +326,7 @@ def test_names_are_changed(enabled: SparkSession, tmp_path: Path) -> None:
             sql(f"DROP TABLE IF EXISTS {name}")
 
 
+@pytest.mark.full
 def test_conversion(enabled: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "a directory")
     enabled.range(4).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(path)

@@ -44,6 +44,7 @@ def _sum(rows: DataFrame) -> int:
     return int(rows.selectExpr("sum(id)").collect()[0][0] or 0)
 
 
+@pytest.mark.full
 def test_cached_tables_follow_all_commits(enabled: SparkSession, name: str) -> None:
     catalog, sql = enabled.catalog, enabled.sql
     path = sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]

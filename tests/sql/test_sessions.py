@@ -239,6 +239,7 @@ def test_rows_take_the_place_of_those_that_they_match(
 @pytest.mark.parametrize(
     "options", [{"replaceUsing": "id"}, {"replaceOn": "t.id = s.id", "targetAlias": "t"}]
 )
+@pytest.mark.full
 def test_rows_that_replace_are_matched_as_appended_ones_are(
     enabled: SparkSession, table_path: str, options: dict[str, str]
 ) -> None:

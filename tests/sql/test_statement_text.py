@@ -107,6 +107,7 @@ def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
     assert _rows(sql(f"VACUUM {t} RETAIN 1000 HOURS"))[0][0].endswith(table_path)
 
 
+@pytest.mark.full
 def test_a_session_may_allow_vacuum_any_retention(enabled: SparkSession, table_path: str) -> None:
     """A retention that is too short is allowed where delta-spark's setting says so; our own
     function has an argument instead.
@@ -155,6 +156,7 @@ def test_inserts(enabled: SparkSession, table_path: str) -> None:
         enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
 
 
+@pytest.mark.full
 def test_options_of_tables(enabled: SparkSession, table_path: str) -> None:
     """An option says what is read and written, or is refused by name: none is passed over."""
     sql, t = enabled.sql, f"delta.`{table_path}`"

@@ -276,6 +276,7 @@ def test_moments_are_those_of_the_plan(spark: SparkSession) -> None:
     assert naive == Comparison(">", Column(("ntz",)), Literal(moment, "timestamp_ntz"))
 
 
+@pytest.mark.full
 def test_a_long_condition_is_understood_in_few_calls(spark: SparkSession) -> None:
     """The number of calls of the JVM does not grow with the values or comparisons, however deeply
     Spark nests them.

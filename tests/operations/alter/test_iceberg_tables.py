@@ -236,6 +236,7 @@ def test_version_3(spark: SparkSession, table_path: str) -> None:
     assert load_snapshot(spark, table_path).version == 3
 
 
+@pytest.mark.full
 def test_it_is_enabled_on_a_table_with_files(spark: SparkSession, table_path: str) -> None:
     """New files have what it requires; row tracking, which V3 requires, comes with it."""
     mapped = {"delta.columnMapping.mode": "name"}

@@ -190,6 +190,7 @@ def test_what_equal_values_are(spark: SparkSession, table_path: str) -> None:
     )
 
 
+@pytest.mark.full
 def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
     write_delta(spark.sql("SELECT 1 AS n, 2 AS m"), table_path, properties={**MAPPED, **VECTORS})
     alter_table(spark, table_path).add_column("k", "INT")

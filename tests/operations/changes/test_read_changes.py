@@ -142,6 +142,7 @@ def test_executors_read_the_files(
         assert changes(frame) == between(found, 1, 4)
 
 
+@pytest.mark.full
 def test_rows_that_are_back(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#deletion-vectors: a row that the removed vector has and the added one has not is
     inserted; the condition of the reader is never evaluated on other rows.

@@ -94,6 +94,7 @@ def write(
 
 
 @pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("v2-json", 3)])
+@pytest.mark.full
 def test_a_small_checkpoint_takes_few_jobs(
     spark: SparkSession, table: Path, kind: str, most: int
 ) -> None:
@@ -311,6 +312,7 @@ def test_the_hint_never_goes_back(spark: SparkSession, table: Path) -> None:
     assert load_snapshot(spark, str(table), version=3).segment.deltas == ()
 
 
+@pytest.mark.full
 def test_an_empty_table_gets_one_checkpoint_of_a_version(spark: SparkSession, table: Path) -> None:
     properties = {"delta.checkpointPolicy": "v2"}
     write_commit(

@@ -96,6 +96,7 @@ def test_a_partition_is_looked_for_in_its_sidecars(spark: SparkSession, table: P
     assert {name for name in read if name.endswith(".parquet")} == wanted
 
 
+@pytest.mark.full
 def test_only_touched_sidecars_are_rewritten(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

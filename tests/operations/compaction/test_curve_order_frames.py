@@ -31,6 +31,7 @@ def test_both_find_the_same_place(spark: SparkSession, dimensions: int, is_hilbe
     assert found == curve.places(list(cells.T)).tolist()
 
 
+@pytest.mark.full
 def test_rows_of_groups_in_files(spark: SparkSession) -> None:
     """Each file has its share of its group, in narrow ranges of both columns, even of a frequent
     value; rows without a value come first.

@@ -170,6 +170,7 @@ def test_a_large_shallow_clone(
         clone(spark, source, str(tmp_path / "twice"))
 
 
+@pytest.mark.full
 def test_a_repeated_deep_clone_keeps_the_row_ids_of_its_copies(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_complete_mode_replaces_all_rows(
     assert last["operation"] == "STREAMING UPDATE"
 
 
+@pytest.mark.full
 def test_a_query_with_state_skips_a_batch_that_was_committed(
     spark: SparkSession, tmp_path: Path, table_path: str
 ) -> None:

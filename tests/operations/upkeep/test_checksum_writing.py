@@ -170,6 +170,7 @@ def test_a_commit_without_files_may_be_of_any_operation(spark: SparkSession, sma
     assert (found["numFiles"], found["metadata"]["configuration"]) == (2, {"a": "b"})
 
 
+@pytest.mark.full
 def test_the_one_before_may_have_other_boundaries(spark: SparkSession, small: Path) -> None:
     write_version_checksum(spark, str(small))
     known = crc(small, 2)

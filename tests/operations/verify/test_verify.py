@@ -279,6 +279,7 @@ def test_a_lost_end_of_the_log(spark: SparkSession, table: Path) -> None:
     assert not [check for check, _, _ in found(spark, table, version=2) if check == "log"]
 
 
+@pytest.mark.full
 def test_nothing_is_replayed_from_a_broken_checkpoint(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -318,6 +319,7 @@ def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> No
     assert found(spark, table) == []
 
 
+@pytest.mark.full
 def test_empty_partition_values_in_a_checkpoint_of_delta_spark(
     spark: SparkSession, table: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_reads_and_writes(
         load_snapshot(spark, table_path)
 
 
+@pytest.mark.full
 def test_maintenance_is_the_catalogs(
     spark: SparkSession, table_path: str, catalog: MemoryCatalog
 ) -> None:

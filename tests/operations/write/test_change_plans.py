@@ -73,6 +73,7 @@ def test_delete_and_update(
         assert shuffled_columns(frame) == []
 
 
+@pytest.mark.full
 def test_merge(
     spark: SparkSession, table_path: str, written: list[DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ def collations(path: str, version: int) -> dict[str, dict[str, str]]:
     return {f["name"]: f["metadata"][KEY] for f in fields if KEY in f["metadata"]}
 
 
+@pytest.mark.full
 def test_collations_are_kept(spark: SparkSession, table_path: str) -> None:
     frame = spark.sql("SELECT 'B' COLLATE UTF8_LCASE AS c, array('x' COLLATE de) AS l, 1 AS n")
     with pytest.raises(UnsupportedDataTypeError):

@@ -56,6 +56,7 @@ def test_columns_choose_rows_and_files(spark: SparkSession, table_path: str) -> 
     assert values(spark, table_path) == {i: n for i, n in expected.items() if i not in (3, 6)}
 
 
+@pytest.mark.full
 def test_a_table_merged_with_its_own_frame(spark: SparkSession, table_path: str) -> None:
     """Columns of the frame are those of the source, as in delta-spark; names need aliases."""
     own = table(spark, table_path)

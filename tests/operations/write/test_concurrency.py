@@ -71,6 +71,7 @@ def test_twenty_threads(spark: SparkSession, table_path: str) -> None:
     assert checkpoints == {f"{15:020d}"}
 
 
+@pytest.mark.full
 def test_ten_writers_overlap_in_their_data_files(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +148,7 @@ ONE_FILE = {
 }
 
 
+@pytest.mark.full
 def test_other_rows_of_one_file(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,10 @@ def _table_of_version(spark: SparkSession, path: str, version: int) -> None:
 
 @pytest.mark.full
 @pytest.mark.every_case
-@pytest.mark.parametrize("first", [2**31 - 2, 2**53 - 2, 2**63 - 20])
+@pytest.mark.parametrize(
+    "first",
+    [2**31 - 2, *(pytest.param(n, marks=pytest.mark.slow) for n in (2**53 - 2, 2**63 - 20))],
+)
 def test_operations_beyond_int_versions(spark: SparkSession, table_path: str, first: int) -> None:
     _table_of_version(spark, table_path, first)
     table = DeltaTable.forPath(spark, table_path)

@@ -268,6 +268,7 @@ def test_partitions_in_the_words_of_other_writers(spark: SparkSession, table_pat
     assert sorted(row[0] for row in rows(spark, table_path)) == [2, 9]
 
 
+@pytest.mark.full
 def test_dynamic_overwrite_of_zero_keeps_the_partition_of_negative_zero(
     spark: SparkSession, table_path: str
 ) -> None:

@@ -58,6 +58,7 @@ def write_in_every_way(spark: SparkSession, path: str) -> None:
     )
 
 
+@pytest.mark.full
 def test_writes_do_not_depend_on_settings_of_the_running_job(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -563,6 +563,7 @@ def test_delta_rs_reads_what_we_wrote(spark: SparkSession, table_path: str) -> N
     assert write_delta(people(spark), table_path, mode="append").version == 4
 
 
+@pytest.mark.full
 def test_delta_rs_finds_rows_by_rare_characters(spark: SparkSession, table_path: str) -> None:
     """Of statistics with escaped characters from U+20000 on, it would read other bounds."""
     deltalake = pytest.importorskip("deltalake")

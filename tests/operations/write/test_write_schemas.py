@@ -253,6 +253,7 @@ def test_append_with_merge_schema_keeps_fractions_of_wider_rows(
     assert read_delta(spark, table_path, where="reading = 1 AND price < 2").count() == 1
 
 
+@pytest.mark.full
 def test_merge_insert_and_streams_with_schema_evolution_widen_to_fractions(
     spark: SparkSession, table_path: str, tmp_path: Path
 ) -> None:

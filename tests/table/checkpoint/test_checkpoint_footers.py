@@ -238,6 +238,7 @@ def test_cleanup_keeps_the_commits_of_a_checkpoint_without_files(
     assert (result.files, result.checkpoint_version) == ((), None)
 
 
+@pytest.mark.full
 def test_a_damaged_checkpoint_is_put_aside_by_repair(
     spark: SparkSession, classic: dict[int, list[Action]], table: Path
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+import pytest
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -77,6 +78,7 @@ BY_HAND: list[list[AddFile | RemoveFile]] = [
 """A file that is removed, one that gets a deletion vector, and one that is written again."""
 
 
+@pytest.mark.full
 def test_totals_change_alike(spark: SparkSession) -> None:
     """PROTOCOL.md#version-checksum-file-schema"""
     examples = [*BY_HAND, *drawn(COMMITS, 8)]

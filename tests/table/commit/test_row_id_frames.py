@@ -76,6 +76,7 @@ def commits(stats: list[str | None]) -> st.SearchStrategy[list[AddFile]]:
     return st.lists(add, max_size=6).map(named)
 
 
+@pytest.mark.full
 def test_a_group_of_rows_is_numbered_as_values_are(spark: SparkSession) -> None:
     """Writer Requirements for Row Tracking"""
     examples = [*drawn(commits([*STATS]), 4), *drawn(commits([*STATS, *NO_COUNT]), 3)]

@@ -105,6 +105,7 @@ def test_a_table_that_is_written_from_itself(spark: SparkSession, table: str) ->
     assert found(spark, table) == [2]
 
 
+@pytest.mark.full
 def test_a_merge_of_rows_that_are_absent(spark: SparkSession, table: str) -> None:
     """Two merges of the same source would insert its rows twice."""
     source = absent(spark, table).alias("s")

@@ -70,6 +70,7 @@ def test_paths_in_the_text(spark: SparkSession, table: Path, name: str) -> None:
         assert sorted(removes) == [path for path, _ in keys(snapshot.remove_files())]
 
 
+@pytest.mark.full
 def test_later_commits(spark: SparkSession, table: Path) -> None:
     """Each snapshot knows of its own commits; those of an earlier one stay as they were."""
     opening = [protocol(), metadata(), add("a%20b"), add("c")]

@@ -358,6 +358,7 @@ class TestLoadingAgain:
         assert again.metadata == first.metadata
         assert replayed(again) == expected(replay(COMMITS))
 
+    @pytest.mark.full
     def test_nor_are_its_files_listed_again(
         self, spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

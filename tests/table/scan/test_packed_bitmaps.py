@@ -51,6 +51,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return table
 
 
+@pytest.mark.full
 def test_the_files_and_rows_of_where(spark: SparkSession, known: Path) -> None:
     assert load_snapshot(spark, str(known)).scan().listing is FileListingMode.LATE
     table = read_delta(spark, str(known))
@@ -89,6 +90,7 @@ def test_a_later_filter_does_not_see_deleted_rows(
         assert rows(found) == [(1, 8), (2, 9)]
 
 
+@pytest.mark.full
 def test_wide_tables(spark: SparkSession, table: Path) -> None:
     """Files of wide tables are listed at once: where Spark reads row by row, each row would have a
     copy of its file's bitmap.

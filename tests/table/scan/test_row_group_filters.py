@@ -216,6 +216,7 @@ def test_days_that_the_julian_calendar_has_not_are_selected(
         assert [row["id"] for row in read_delta(spark, table).collect()] == [0]
 
 
+@pytest.mark.full
 def test_late_filter_by_a_day_of_the_gap_is_refused_where_a_checkpoint_may_have_such_days(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -256,6 +257,7 @@ def test_decimals_of_files_that_were_written_before_a_widening_are_selected(
         assert _ids(spark, table, list(wanted), read) == wanted
 
 
+@pytest.mark.full
 def test_bounds_with_offsets_without_seconds_keep_their_files(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -189,6 +189,7 @@ def test_partition_values_come_from_the_log(
 
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.full
 def test_partition_timestamps_without_a_zone_are_in_the_callers(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, joined: bool
 ) -> None:

@@ -245,6 +245,7 @@ def test_as_a_dict(snapshot: Snapshot) -> None:
     }
 
 
+@pytest.mark.full
 def test_the_picture(snapshot: Snapshot) -> None:
     """Bars in proportion; what was skipped is an outline; a condition cannot break out of it."""
     where = f"{WHERE} AND name <> '<script>'"
