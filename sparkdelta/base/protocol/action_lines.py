@@ -36,26 +36,12 @@ _NAMES: dict[type, str] = {
 
 
 def action_line(action: Action) -> str:
-    """Return an action as one line of a commit, without the line break.
-
-    Examples
-    --------
-    >>> action_line(TransactionIdentifier("stream", 7))
-    '{"txn":{"appId":"stream","version":7}}'
-    """
+    """Return an action as one line of a commit, without the line break."""
     return json_line(_NAMES[type(action)], wire_form(action))
 
 
 def json_line(name: str, document: Mapping[str, object]) -> str:
-    """Return an action as one line; JSON escapes the line breaks in its strings.
-
-    Parameters
-    ----------
-    name
-        The name of the action, such as ``commitInfo``.
-    document
-        The action in wire form.
-    """
+    """Return an action in wire form, named such as ``commitInfo``, as one line of a commit."""
     return json.dumps({name: document}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

@@ -61,18 +61,7 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object], *, path: str = "the table") -> Protocol:
-        """Parse the wire form.
-
-        Parameters
-        ----------
-        path
-            The table's root, for error messages.
-
-        Raises
-        ------
-        InvalidProtocolError
-            If a version is missing or not a number.
-        """
+        """Parse the wire form; `path` is the table's root, for error messages."""
         return cls(
             min_reader_version=_protocol_version(document, "minReaderVersion", path),
             min_writer_version=_protocol_version(document, "minWriterVersion", path),
@@ -187,18 +176,7 @@ class DomainMetadata:
         )
 
     def document(self, *, path: str, version: int | None) -> Mapping[str, object]:
-        """Return the configuration as a JSON object, as system domains (``delta.*``) require.
-
-        Parameters
-        ----------
-        path, version
-            The path and version of the table, for error messages.
-
-        Raises
-        ------
-        MalformedLogFileError
-            If the configuration is not a JSON object.
-        """
+        """Return the configuration as a JSON object, as system domains (``delta.*``) require."""
         try:
             document = json.loads(self.configuration)
         except (ValueError, RecursionError):
