@@ -14,8 +14,12 @@ OPENINGS = ("What ", "Whether ", "How ", "Why ", "The same of ")
 VERBS = tuple(Path(__file__).with_name("imperative_verbs.txt").read_text("utf-8").split())
 
 FINISHED_ROOMS: tuple[str, ...] = (
+    "sparkdelta/base/parquet",
+    "sparkdelta/base/predicates",
     "sparkdelta/base/protocol",
+    "sparkdelta/base/schema",
     "sparkdelta/base/skipping",
+    "sparkdelta/base/storage",
 )
 """The rooms whose docstrings have been rewritten, in alphabetical order."""
 
