@@ -338,8 +338,8 @@ class DataSkipping:
     def _or_unknown_value(self, condition: str, predicate: Predicate, stored: StoredFacts) -> str:
         """Return SQL that also keeps files whose partition values are missing or invalid.
 
-        The checkpoint may lack typed values. Such a file may no longer be live; if it is, reading it
-        raises an error.
+        The checkpoint may lack typed values. Such a file may no longer be live; if it is,
+        reading it raises an error.
         """
         names = {path[0] for path in columns(predicate)}
         unknown = [
