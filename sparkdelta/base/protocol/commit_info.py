@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sparkdelta.base.protocol.action_lines import json_line, wire_form
+from sparkdelta.base.protocol.action_lines import json_line
 from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.wire_values import wire_form
 
 COMMIT_INFO = "commitInfo"
 TRANSACTION_ID = "txnId"

@@ -21,6 +21,7 @@ import numpy as np
 
 from sparkdelta.base.protocol.file_paths import resolve
 from sparkdelta.base.protocol.roaring_bitmaps import Bytes, Chunks, cardinality, decode_chunks
+from sparkdelta.base.protocol.wire_values import WireForm
 from sparkdelta.exceptions import (
     DeletionVectorCardinalityError,
     DeletionVectorChecksumError,
@@ -41,7 +42,7 @@ _Z85_PLACES = 85 ** np.arange(4, -1, -1, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
-class DeletionVectorDescriptor:
+class DeletionVectorDescriptor(WireForm):
     """The location of a deletion vector, its size in bytes, and the number of rows it deletes."""
 
     storage_type: str
@@ -61,17 +62,6 @@ class DeletionVectorDescriptor:
             size_in_bytes=int(str(document["sizeInBytes"])),
             cardinality=int(str(document["cardinality"])),
         )
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the wire form, without an offset if there is none."""
-        document: dict[str, object] = {
-            "storageType": self.storage_type,
-            "pathOrInlineDv": self.path_or_inline_dv,
-            "offset": self.offset,
-            "sizeInBytes": self.size_in_bytes,
-            "cardinality": self.cardinality,
-        }
-        return {name: value for name, value in document.items() if value is not None}
 
     @property
     def unique_id(self) -> str:
