@@ -33,17 +33,9 @@ class _Field:
 
 
 def with_field_ids(footer: bytes, ids: Mapping[tuple[str, ...], int]) -> bytes:
-    """Return the footer with field ids set.
+    """Return the footer with field ids set, by path of names below the root.
 
-    Parameters
-    ----------
-    ids
-        The field ids by path of names below the schema's root; other fields keep their ids.
-
-    Raises
-    ------
-    ValueError
-        If the bytes are not a footer, or if a field is missing.
+    Other fields keep their ids; a path that the schema lacks is a ValueError.
     """
     schema = next((field for field in _fields(footer, 0) if field.number == _SCHEMA), None)
     if schema is None or schema.kind != _LIST:

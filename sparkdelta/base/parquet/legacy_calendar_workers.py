@@ -33,7 +33,7 @@ _SAME_IN_ALL_ZONES_FROM = -2_208_988_800_000_000  # 1900-01-01, in microseconds
 
 
 class NotConvertibleError(ValueError):
-    """Raised if values of a data file cannot be converted exactly to the types of the table.
+    """The error for values of a data file that cannot be converted exactly to a table's types.
 
     Attributes
     ----------
@@ -99,11 +99,8 @@ def rebased_days(days: Integers) -> Integers:
 def rebased_micros(micros: Integers, zone: str | None) -> Integers:
     """Rebase microseconds since the epoch from the hybrid to the proleptic Gregorian calendar.
 
-    Raises
-    ------
-    NotConvertibleError
-        There are timestamps before 1900 and the time zone is not UTC. Their local time depends on
-        the time zone rules of the writer's JVM.
+    Timestamps before 1900 in other zones than UTC are refused: their local time depends on the time
+    zone rules of the writer's JVM.
     """
     if zone in _UTC:
         day, time = np.divmod(micros, DAY_MICROS)

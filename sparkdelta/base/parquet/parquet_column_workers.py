@@ -66,22 +66,13 @@ class FileColumns:
 def find_columns(
     root: Node, columns: Sequence[tuple[StructField, StructField] | None], calendars: Calendars
 ) -> FileColumns:
-    """Find the columns of a table in a file.
+    """Find the columns of a table in a file with the schema `root`.
 
     Parameters
     ----------
-    root
-        The schema of the file.
     columns
         For each column: its logical field, without `void`, and its physical field, see
         `base.schema.column_mapping.physical_field`; None for a column that is not stored in files.
-    calendars
-        The calendars of the file.
-
-    Raises
-    ------
-    NotConvertibleError
-        The file has another type for a column, or several matching fields.
     """
     nodes: list[Node | None] = []
     found: list[Found | None] = []
@@ -129,40 +120,14 @@ def _column_errors(column: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A requested column or field in a file.
-
-    Attributes
-    ----------
-    leaves
-        The numbers of the leaves to read.
-    convert
-        The conversion of the array that is read to the requested type.
-    """
+    """The leaves to read for a column or field, and the conversion of the array read from them."""
 
     leaves: frozenset[int]
     convert: Convert
 
 
 def find_node(fields: Iterable[Node], wanted: StructField) -> Node | None:
-    """Find a field by its field id if it has one, else by its name, ignoring case.
-
-    Parameters
-    ----------
-    fields
-        Fields of a file.
-    wanted
-        The physical field to find.
-
-    Returns
-    -------
-    Node or None
-        None if the file does not have the field.
-
-    Raises
-    ------
-    NotConvertibleError
-        Several fields match.
-    """
+    """Find a physical field by its field id if it has one, else by its name, ignoring case."""
     field_id = (wanted.metadata or {}).get(PARQUET_FIELD_ID)
     if field_id is not None:
         found = [node for node in fields if node.field_id == field_id]
@@ -178,21 +143,7 @@ def find_node(fields: Iterable[Node], wanted: StructField) -> Node | None:
 def find_column(node: Node, stored: DataType, wanted: DataType, calendars: Calendars) -> Found:
     """Return the leaves and the conversion to read a field of a file as a type.
 
-    Parameters
-    ----------
-    node
-        The field of the file.
-    stored
-        The requested type with physical names, see `base.schema.column_mapping.physical_type`.
-    wanted
-        The requested type with logical names.
-    calendars
-        The calendars of the file.
-
-    Raises
-    ------
-    NotConvertibleError
-        The field has another type.
+    `stored` and `wanted` are that type with physical and with logical names.
     """
     if isinstance(wanted, StructType) and isinstance(stored, StructType):
         _expect(node, STRUCT, wanted)

@@ -23,9 +23,7 @@ PARQUET_OPTIONS = {
 
 
 class UnpushedType(str, Enum):
-    """A type on which a scan does not filter row groups. The value is the last part of
-    the name of Spark's setting.
-    """
+    """A type on which a scan does not filter row groups, as in the name of Spark's setting."""
 
     DATE = "date"
     TIMESTAMP = "timestamp"
@@ -50,7 +48,7 @@ WRITE_OPTIONS = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 """Options of Hadoop's output committer. Version 2 of its algorithm moves the files of a task before
-the job commits, including those of a failed attempt.
+the job commits, even after a failed attempt.
 """
 
 _COMMIT_PROTOCOL = "spark.sql.sources.commitProtocolClass"
@@ -71,13 +69,9 @@ make files visible only when the job commits.
 
 
 def committer_settings(setting: Callable[[str, str], str]) -> dict[str, str]:
-    """Return the committer settings of a write: the user's if they are supported, otherwise Spark's
-    defaults.
+    """Return the committer settings of a write: the user's if supported, else Spark's defaults.
 
-    Parameters
-    ----------
-    setting
-        A function that returns a setting of the session, or its second argument if it is not set.
+    `setting` returns a setting of the session, or its second argument if it is not set.
     """
     configured = {key: setting(key, classes[0]) for key, classes in _COMMITTERS.items()}
     return {k: v if v in _COMMITTERS[k] else _COMMITTERS[k][0] for k, v in configured.items()}
@@ -130,7 +124,7 @@ class ParquetRelation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedFiles:
-    """The files that a `FileLister` chose, those with the same partition values together.
+    """The files that a `FileLister` chose, grouped by partition values.
 
     Attributes
     ----------
@@ -149,7 +143,7 @@ class ListedFiles:
 
 
 class FileLister(Protocol):
-    """Chooses the files of a scan when a query runs it.
+    """The interface that chooses the files of a scan when a query runs it.
 
     Attributes
     ----------
@@ -166,7 +160,7 @@ class FileLister(Protocol):
     def size_bytes(self) -> int | None: ...
 
     def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:
-        """Return the files that may have rows of which a condition is true.
+        """Return the files that may have rows that match a condition.
 
         Parameters
         ----------
@@ -179,16 +173,7 @@ class FileLister(Protocol):
     def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
         """Refuse to read fewer files than the chosen ones, or others.
 
-        Parameters
-        ----------
-        uris
-            Those of the files that the storage has.
-        empty
-            Those of 0 bytes.
-
-        Raises
-        ------
-        DeltaError
+        `uris` are the files that the storage has, `empty` the ones of 0 bytes among them.
         """
 
 
@@ -219,7 +204,7 @@ class LateRelation:
 
 
 def is_hidden(path: str) -> bool:
-    """True if Spark's file sources ignore a file because of its name."""
+    """Return True if Spark's file sources ignore a file because of its name."""
     name = path.rpartition("/")[2]
     if name.startswith("_"):
         return "=" not in name

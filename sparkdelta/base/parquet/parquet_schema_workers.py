@@ -34,12 +34,10 @@ class Leaf:
         FIXED_LEN_BYTE_ARRAY.
     logical
         The logical type: NONE, INT, DECIMAL, STRING, DATE, TIMESTAMP, ...
-    bits, signed
-        The width and signedness of an INT.
-    precision, scale
-        The parameters of a DECIMAL.
-    unit, is_adjusted
-        The unit of a TIMESTAMP, and True if it is adjusted to UTC; otherwise it has no time zone.
+    bits, signed, precision, scale, unit
+        The parameters of an INT, a DECIMAL or a TIMESTAMP.
+    is_adjusted
+        True if a TIMESTAMP is adjusted to UTC; otherwise it has no time zone.
     is_repeated
         True inside a list or map.
     """
@@ -65,8 +63,6 @@ class Node:
 
     Attributes
     ----------
-    name, field_id
-        The name and the field id; None without a field id.
     kind
         LEAF, STRUCT, LIST (its child is the element) or MAP (its children are key and value).
     children

@@ -69,13 +69,7 @@ VARIANT = pa.struct(
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type of a Spark type.
-
-    Raises
-    ------
-    NotConvertibleError
-        The type cannot be passed to Spark.
-    """
+    """Return the Arrow type of a Spark type; types that cannot be passed to Spark are refused."""
     if isinstance(data_type, DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
     if isinstance(data_type, StructType):
@@ -101,11 +95,7 @@ def arrow_field(name: str, data_type: DataType) -> pa.Field:
 def value_converter(leaf: Leaf, wanted: DataType, calendars: Calendars) -> Convert:
     """Return the conversion of a leaf's values, as Arrow reads them, to a Spark type.
 
-    Raises
-    ------
-    NotConvertibleError
-        Spark does not read this Parquet type as the requested type. The conversion itself raises an
-        error if a value does not fit.
+    The conversion raises an error if a value does not fit.
     """
     if leaf.logical == "UNKNOWN":
         return lambda array: pa.nulls(len(array), arrow_type(wanted))

@@ -60,17 +60,7 @@ class RowGroupBound:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group to read.
-
-    Attributes
-    ----------
-    number
-        The index in the file.
-    first_row
-        The index of its first row in the file.
-    num_rows
-        The number of its rows.
-    """
+    """A row group to read: its index in the file, the index of its first row, and its size."""
 
     number: int
     first_row: int
@@ -79,12 +69,10 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class LeafBound:
-    """A bound on a leaf column.
+    """A bound on a leaf column of a file.
 
     Attributes
     ----------
-    leaf
-        The leaf column of the file.
     data_type
         The type of the table's column.
     lower, upper
@@ -118,12 +106,7 @@ def leaf_bounds(
 ) -> list[LeafBound]:
     """Return the bounds that can be compared with a file's statistics.
 
-    Parameters
-    ----------
-    root
-        The schema of the file.
-    columns
-        The columns that are read, as pairs of logical and physical fields.
+    `columns` are the columns that are read, as pairs of logical and physical fields.
     """
     found = []
     for bound in bounds:
@@ -141,13 +124,7 @@ def row_groups(
 ) -> Iterator[RowGroup]:
     """Yield the row groups that start in a split and are not excluded by the bounds.
 
-    A row group is in exactly one split of a file.
-
-    Parameters
-    ----------
-    start, end
-        The offsets of the split in bytes: `start` inclusive, `end` exclusive; None is the end of
-        the file.
+    A row group is in exactly one split of a file: `start` is inclusive, `end` exclusive, in bytes.
     """
     first_row = 0
     for number in range(metadata.num_row_groups):

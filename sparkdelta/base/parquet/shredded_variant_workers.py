@@ -37,13 +37,7 @@ Values = list[bytes | None]
 
 
 def check_shredding(group: Node, calendars: Calendars) -> None:
-    """Raise if a variant is shredded in an unsupported way.
-
-    Raises
-    ------
-    NotConvertibleError
-        The schema is not that of a shredded variant, or a part has an unsupported type.
-    """
+    """Raise if a variant is shredded in an unsupported way."""
     parts = {child.name: child for child in group.children}
     typed = parts.get(TYPED)
     if not parts.keys() <= {VALUE, TYPED, METADATA} or (VALUE in parts and not parts[VALUE].leaf):
@@ -62,22 +56,8 @@ def check_shredding(group: Node, calendars: Calendars) -> None:
 def variant_values(group: Node, array: pa.StructArray, calendars: Calendars) -> pa.Array:
     """Return the binary values of shredded variants, for the metadata that is stored with them.
 
-    Parameters
-    ----------
-    group
-        The variant in the file's schema.
-    array
-        The variants, with all fields of `group`.
-
-    Returns
-    -------
-    pa.Array
-        BINARY; null if the variant is null.
-
-    Raises
-    ------
-    NotConvertibleError
-        The parts are not a valid variant.
+    A value is null if the variant is null. `array` has all fields of `group`, the variant in the
+    file's schema.
     """
     metadata = _child(group, array, METADATA)
     if metadata is None:

@@ -26,7 +26,7 @@ _LARGEST_SMALL_COUNT = 255
 
 
 class MalformedVariantError(ValueError):
-    """Bytes are not a valid variant, or shredded parts cannot be combined."""
+    """The error for invalid variants, or shredded parts that cannot be combined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,7 @@ class Dictionary:
 
     @classmethod
     def parse(cls, metadata: bytes) -> Dictionary:
-        """Parse the binary metadata.
-
-        Raises
-        ------
-        MalformedVariantError
-            If the metadata is invalid.
-        """
+        """Parse the binary metadata."""
         if not metadata or metadata[0] & 0x0F != 1:
             raise MalformedVariantError("its metadata does not have version 1")
         width = (metadata[0] >> 6) + 1

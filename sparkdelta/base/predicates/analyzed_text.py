@@ -50,7 +50,7 @@ class _Operation:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The parts inside parentheses, between commas."""
+    """The parts between parentheses, separated by commas."""
 
     parts: tuple[_Part, ...]
 
@@ -106,8 +106,6 @@ def parse_analyzed(
 
     Parameters
     ----------
-    text
-        The SQL text of a condition on rows of the table.
     schema
         The table's columns.
     alias
@@ -130,8 +128,9 @@ _CALL = re.compile(r"\b(?!(?:CAST|TRY_CAST|DECIMAL)\()\w+\(")
 
 
 def has_call(text: str) -> bool:
-    """True if a condition calls a function, perhaps one of the user's with the name of one of
-    Spark's, or of an operator: Spark writes no other names right before a parenthesis.
+    """Return True if a condition calls a function, perhaps the user's under the name of Spark's.
+
+    Spark writes no names of other things right before a parenthesis.
     """
     return _CALL.search(text) is not None
 
@@ -152,8 +151,9 @@ def _tokens(text: str, *qualifiers: str) -> Iterator[_Token]:
 
 
 def _parsed(tokens: Iterator[_Token]) -> _Part:
-    """Return the operation of tokens, made from the innermost parentheses outwards: a chain of
-    operators is nested as deeply as it is long.
+    """Return the operation of tokens, made from the innermost parentheses outwards.
+
+    A chain of operators is nested as deeply as it is long.
     """
     levels: list[list[_Part]] = [[]]
     for token in tokens:
@@ -226,8 +226,9 @@ def _function(name: str, group: _Group) -> _Part:
 
 
 def _without_hidden_floats(call: _Operation) -> _Part:
-    """Return the value that a call returns unchanged, as scans write FLOAT and DOUBLE columns, or
-    the call.
+    """Return the value that a call returns unchanged, as scans write FLOAT and DOUBLE columns.
+
+    Returns the call if it is another one.
     """
     name, operands = call.name, call.operands
     if name == "nanvl" and len(operands) == 2 and _text(operands[1]) in _NANS:

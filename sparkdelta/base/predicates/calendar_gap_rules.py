@@ -35,9 +35,7 @@ def may_name_day_of_gap(text: str) -> bool:
 
 
 def within_gap(column: ColumnPath, *, is_date: bool) -> Predicate:
-    """Return the condition that a column of type DATE or TIMESTAMP is in the gap, or on a day
-    beside it.
-    """
+    """Return the condition that a DATE or TIMESTAMP is in the gap, or on a day beside it."""
     ends = []
     for operator, day in ((">=", FIRST_DAY), ("<=", LAST_DAY if is_date else _DAY_AFTER)):
         moment = datetime.combine(day, time(), timezone.utc)

@@ -31,10 +31,7 @@ parser long."""
 
 
 class ColumnTree(ABC):
-    """Converts the expression nodes of one kind of tree.
-
-    Nodes are opaque to this class; subclasses interpret them.
-    """
+    """A converter of the expression nodes of one kind of tree, which subclasses interpret."""
 
     def __init__(self, schema: StructType, time_zone: str) -> None:
         self.schema = schema
@@ -42,9 +39,7 @@ class ColumnTree(ABC):
 
     @abstractmethod
     def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
-        """Return the lower-case name and the arguments of a function or operator; None for other
-        nodes.
-        """
+        """Return the lower-case name and arguments of a function or operator, or None."""
 
     @abstractmethod
     def value(self, node: Any) -> Expression:
@@ -86,7 +81,7 @@ class ColumnTree(ABC):
         return operands
 
     def _negated(self, node: Any, level: int) -> Predicate:
-        """Return NOT of a node; a negation of a negation is neither."""
+        """Return NOT of a node, or of the innermost node of several NOTs."""
         is_negated = True
         while (call := self.call(node)) is not None and call[0] == "not":
             (node,) = call[1]

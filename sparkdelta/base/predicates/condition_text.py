@@ -33,7 +33,7 @@ from sparkdelta.base.protocol.column_names import name_key
 
 
 class _SparkText(Spark):
-    """Spark SQL dialect that keeps functions as written instead of translating them."""
+    """The Spark SQL dialect, with functions kept as written instead of translated."""
 
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]  # made by a metaclass
         STRICT_CAST = True
@@ -46,12 +46,7 @@ class _SparkText(Spark):
 def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predicate:
     """Return the predicate of a Spark SQL condition.
 
-    Parameters
-    ----------
-    schema
-        The table's columns.
-    time_zone
-        The session time zone, for timestamps without one.
+    `time_zone` is the session time zone, for timestamps without one.
     """
     try:
         return _Condition(schema, time_zone, text).predicate(_parsed(text))
@@ -62,13 +57,7 @@ def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predica
 
 
 def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expression:
-    """Return the expression of Spark SQL text.
-
-    Raises
-    ------
-    UnusableError
-        The predicate tree cannot represent it.
-    """
+    """Return the expression of Spark SQL text."""
     return _Condition(schema, time_zone, text).expression(_parsed(text))
 
 
@@ -103,9 +92,7 @@ def _parsed(text: str) -> exp.Expr:
 
 
 def parse_type_name(text: str) -> str:
-    """Return the simple name of a type, as in `protocol.predicates.Cast`, or raise
-    `UnusableError`.
-    """
+    """Return the simple name of a type, as in `Cast`, or raise `UnusableError`."""
     try:
         return _data_type(exp.DataType.build(text, dialect=_SparkText))
     except SqlglotError as error:
@@ -158,7 +145,7 @@ _TYPES = {
 
 
 class _Condition:
-    """Converts the sqlglot nodes of one text."""
+    """A converter of the sqlglot nodes of one text."""
 
     def __init__(self, schema: StructType, time_zone: str, text: str) -> None:
         self._schema = schema
@@ -250,8 +237,9 @@ class _Condition:
         return Call(name, tuple(self.expression(argument) for argument in arguments))
 
     def _negative(self, node: exp.Expr) -> Expression:
-        """Return a negated expression; the sign is part of a number literal: -128Y is a TINYINT,
-        but 128Y is out of range.
+        """Return a negated expression; the sign is part of a number literal.
+
+        -128Y is a TINYINT, but 128Y is out of range.
         """
         if isinstance(node, exp.Literal) and not node.is_string:
             return _number(f"-{node.this}")

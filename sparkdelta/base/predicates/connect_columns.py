@@ -31,12 +31,7 @@ def parse_connect_column(
 ) -> Predicate:
     """Return the predicate of a Spark Connect Column.
 
-    Parameters
-    ----------
-    schema
-        The table's columns.
-    time_zone
-        The session time zone, for timestamps without one in the text of `expr`.
+    `time_zone` is the session time zone, for timestamps without one in the text of `expr`.
     """
     node: Any = condition
     return _ConnectTree(schema, time_zone).predicate(node._expr)

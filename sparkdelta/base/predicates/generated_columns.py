@@ -116,14 +116,9 @@ def with_implied(
     *,
     time_zone: str,
 ) -> Predicate:
-    """Add the conditions on generated partition columns that a predicate implies.
+    """Add the conditions on generated partition columns that a predicate without `Not` implies.
 
-    Parameters
-    ----------
-    predicate
-        A predicate returned by `base.predicates.predicate_rules.without_not`.
-    time_zone
-        The session time zone, for timestamps given as a date or a string.
+    `time_zone` is the session time zone, for timestamps given as a date or a string.
     """
     if not generated:
         return predicate
@@ -145,7 +140,7 @@ def with_implied(
 
 
 def _compares_each(predicate: In, schema: StructType) -> bool:
-    """True if IN selects only rows that `=` with one of the values selects."""
+    """Return True if IN selects only rows that `=` with one of the values selects."""
     child, literals = ordered(predicate.child, schema), predicate.literals
     if child is None or literals is None:
         return False
@@ -179,11 +174,10 @@ def _implied(
 def _bounds(
     predicate: Comparison | In,
 ) -> tuple[Expression, Sequence[Expression], Sequence[Expression]]:
-    """Return the compared expression, the constants that bound it from below and those that bound
-    it from above.
+    """Return the compared expression, its lower bounds and its upper bounds.
 
-    The expression is not less than the smallest lower constant and not greater than the largest
-    upper one.
+    The expression is not less than the smallest lower bound and not greater than the largest upper
+    bound.
     """
     if isinstance(predicate, In):
         values = [value for value in predicate.literals or () if value.value is not None]
@@ -196,7 +190,7 @@ def _bounds(
 
 
 def _column_or_its_date(expression: Expression) -> tuple[Column | None, bool]:
-    """Return the compared column, and True if its date is compared instead of the column itself."""
+    """Return the compared column, and True if its date is compared instead."""
     if isinstance(expression, Column):
         return expression, False
     inner: Expression | None = None
@@ -274,9 +268,7 @@ def _shifted(moment: Literal, span: timedelta) -> Literal | None:
 def _single_column(
     column: GeneratedColumn, operator: str, limit: _Limit
 ) -> list[tuple[Column, Predicate]]:
-    """Return the implied condition on one generated column that preserves the order of its
-    source.
-    """
+    """Return the implied condition on a generated column that keeps the order of its source."""
     partition = Column((column.name,))
     expression = column.expression
     if isinstance(expression, Column):
@@ -321,9 +313,7 @@ def _keeps_order(expression: Expression) -> bool:
 
 
 def _truncated(unit: Expression, operator: str, moment: Literal) -> Literal | None:
-    """Return the bound of `date_trunc`, whose result is at most its argument and less than a unit
-    before it.
-    """
+    """Return the bound of `date_trunc`, whose result is less than a unit before its argument."""
     if not isinstance(unit, Literal):
         return None
     if operator == "<=":
@@ -335,9 +325,7 @@ def _truncated(unit: Expression, operator: str, moment: Literal) -> Literal | No
 def _fields_of_time(
     generated: Sequence[GeneratedColumn], operator: str, limit: _Limit
 ) -> list[Predicate]:
-    """Return the implied condition on columns generated from year, month, day and hour, compared in
-    this order.
-    """
+    """Return the implied condition on columns of year, month, day and hour, in this order."""
     by_field: dict[str, GeneratedColumn] = {}
     for column in generated:
         if isinstance(column.expression, Call) and isinstance(

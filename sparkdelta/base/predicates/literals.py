@@ -25,8 +25,9 @@ _EXACT_INTEGERS = {"float": 1 << 24, "double": 1 << 53}
 
 
 def decimal_literal(value: Decimal) -> Literal:
-    """Return a decimal literal of the smallest type that holds the value; the type reported by an
-    API may be too small.
+    """Return a decimal literal of the smallest type that holds the value.
+
+    The type reported by an API may be too small.
     """
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
@@ -39,9 +40,7 @@ def decimal_literal(value: Decimal) -> Literal:
 
 
 def cast(child: Expression, data_type: str, *, is_try: bool, time_zone: str) -> Expression:
-    """Return a cast expression, or the resulting literal if it can be computed, see
-    `cast_literal`.
-    """
+    """Return a cast expression, or its result where `cast_literal` can compute it."""
     made = None
     if isinstance(child, Literal):
         made = cast_literal(child, data_type, time_zone=time_zone)
@@ -51,10 +50,7 @@ def cast(child: Expression, data_type: str, *, is_try: bool, time_zone: str) -> 
 def cast_literal(literal: Literal, data_type: str, *, time_zone: str) -> Literal | None:
     """Return the result of casting a literal, or None if only Spark can determine it.
 
-    Parameters
-    ----------
-    time_zone
-        The session time zone, for timestamps without one.
+    `time_zone` is the session time zone, for timestamps without one.
     """
     value = literal.value
     if value is None or literal.data_type == data_type:
@@ -90,9 +86,7 @@ def _datetime_literal(text: str, data_type: str, time_zone: str) -> Literal | No
 
 
 def is_ambiguous(moment: Literal, time_zone: str) -> bool:
-    """True if the local time of a timestamp occurs twice in a time zone, because clocks are set
-    back.
-    """
+    """Return True if a timestamp's local time occurs twice in a zone: clocks are set back."""
     if moment.data_type != "timestamp":
         return False
     assert isinstance(moment.value, datetime)
@@ -109,8 +103,9 @@ def _cast_decimal(value: Decimal, data_type: str) -> Literal | None:
 
 
 def literal_of(value: Any, data_type: DataType) -> Literal:
-    """Return a literal from Spark's internal representation, in which dates are days and timestamps
-    microseconds since the epoch.
+    """Return a literal from Spark's internal representation.
+
+    There, dates are days and timestamps microseconds since the epoch.
     """
     if isinstance(value, Decimal):
         return decimal_literal(value)
@@ -140,9 +135,7 @@ _NAMES = {
 
 
 def simple_name(data_type: DataType) -> str:
-    """Return the simple name of a type; raise `UnusableError` if the predicate tree does not
-    support it.
-    """
+    """Return the simple name of a type; raise `UnusableError` if predicates cannot have it."""
     name = data_type.simpleString()
     if name not in _NAMES and not name.startswith("decimal("):
         raise UnusableError(f"a literal of type {name}")

@@ -58,8 +58,6 @@ class Ordered:
 
     Attributes
     ----------
-    path
-        The path of the column.
     data_type
         The simple name of the type after the casts.
     casts
@@ -70,8 +68,7 @@ class Ordered:
         True if equal bounds do not prove that all rows are equal: timestamps are truncated to
         milliseconds, and some bounds are rounded.
     is_rounded
-        True if writers may have rounded the bounds to DOUBLE: those of a DECIMAL of more than 15
-        digits.
+        True for a DECIMAL of more than 15 digits: writers may have rounded its bounds to DOUBLE.
     may_be_a_day_off
         True if the order may be off by one day: the date of a timestamp where clocks are set back
         at midnight.
@@ -91,9 +88,7 @@ class Ordered:
 
 
 def ordered(expression: Expression, schema: StructType) -> Ordered | None:
-    """Return the column under an order-preserving expression, or None if the expression is not
-    one.
-    """
+    """Return the column under an order-preserving expression, or None for other expressions."""
     if isinstance(expression, Column):
         return _ordered_column(expression.path, schema)
     if isinstance(expression, Cast):
@@ -143,9 +138,7 @@ def _cast(child: Ordered, data_type: str) -> Ordered | None:
 
 
 def keeps_order(source: str, target: str) -> bool:
-    """True if a cast between two types, given by simple name, never fails and preserves the
-    order.
-    """
+    """Return True if a cast between types, by simple name, never fails and keeps the order."""
     if source in _INTEGERS and target in _INTEGERS:
         return _INTEGERS.index(source) < _INTEGERS.index(target)
     if family(source) == "number" and target in ("double", "float"):
@@ -162,33 +155,31 @@ def keeps_order(source: str, target: str) -> bool:
 
 
 def family(data_type: str) -> str:
-    """Return the type family of a simple name: "number" for all numeric types, otherwise the name
-    itself.
-    """
+    """Return the type family of a simple name: "number" for numeric types, else the name itself."""
     is_number = data_type in (*_INTEGERS, "float", "double") or data_type.startswith("decimal")
     return "number" if is_number else data_type
 
 
 def is_comparable(bound: Ordered, data_type: str | None) -> bool:
-    """True if a comparison with a value of this type can be evaluated on the column's bounds."""
+    """Return True if a comparison with a value of this type can be evaluated on bounds."""
     return data_type is not None and (
         data_type == "void" or family(data_type) in _COMPARABLE.get(bound.family, ())
     )
 
 
 def compares_each(data_type: str, value_types: Collection[str], *, negated: bool = False) -> bool:
-    """True if IN selects no row that `=` with one of the values would not, and NOT IN no row that
-    `<>` with every value would not.
+    """Return True if IN selects only rows that `=` with one of the values would select.
 
-    `=` casts two operands to a common type, IN all of them: one DOUBLE among them makes large
-    neighbouring numbers equal, and without ANSI mode one STRING turns all of them into strings.
+    If negated, NOT IN must select only rows that `<>` with every value would. `=` casts two
+    operands to a common type, IN all of them: one DOUBLE among them makes large neighbouring
+    numbers equal, and without ANSI mode one STRING turns all of them into strings.
 
     Parameters
     ----------
     data_type
         The type of the left side of IN.
     value_types
-        The types of the values, including those of nulls.
+        The types of all values, nulls included.
     """
     kinds = set(value_types) - {"void"}
     if (
@@ -203,8 +194,9 @@ def compares_each(data_type: str, value_types: Collection[str], *, negated: bool
 
 
 def compares_exactly(data_type: str, other: str) -> bool:
-    """True if Spark compares values of two types without rounding: DECIMAL as long as the common
-    type has enough digits, FLOAT never with an integer type.
+    """Return True if Spark compares values of two types without rounding.
+
+    It does for DECIMAL if the common type has enough digits, but never for FLOAT with an integer.
     """
     if data_type == other or (exact_digits(data_type) is None and exact_digits(other) is None):
         return True
@@ -212,7 +204,7 @@ def compares_exactly(data_type: str, other: str) -> bool:
 
 
 def _have_exact_common_type(data_types: Collection[str]) -> bool:
-    """True if all types are exact numbers and one DECIMAL type holds the values of all."""
+    """Return True if all types are exact numbers and one DECIMAL type holds the values of all."""
     digits = [exact_digits(data_type) for data_type in data_types]
     exact = [pair for pair in digits if pair is not None]
     return len(exact) == len(digits) and (
@@ -221,9 +213,7 @@ def _have_exact_common_type(data_types: Collection[str]) -> bool:
 
 
 def exact_digits(data_type: str) -> tuple[int, int] | None:
-    """Return the number of digits of an exact numeric type before and after the decimal point; None
-    for other types.
-    """
+    """Return the digits of an exact numeric type before and after the point; None for others."""
     if data_type in _INTEGER_DIGITS:
         return _INTEGER_DIGITS[data_type], 0
     decimal = _DECIMAL.fullmatch(data_type)

@@ -50,7 +50,7 @@ COMPARABLE = {
 
 
 class _UnknownValueError(Exception):
-    """The value of an expression cannot be derived from partition values."""
+    """The error for an expression that partition values do not determine."""
 
 
 def may_match(
@@ -58,7 +58,7 @@ def may_match(
     partition_values: Mapping[str, str | None],
     partition_types: Mapping[str, tuple[str, str]],
 ) -> bool:
-    """True if the predicate can be true for a row of the file, or if that cannot be ruled out.
+    """Return True unless the predicate can be true for no row of the file.
 
     Parameters
     ----------
@@ -66,12 +66,6 @@ def may_match(
         The partition values of the file, serialized as in the log.
     partition_types
         For each partition column, its key in `partition_values` and the name of its type.
-
-    Examples
-    --------
-    >>> where = Comparison("=", Column(("p",)), Literal(1, "int"))
-    >>> [may_match(where, {"p": p}, {"p": ("p", "integer")}) for p in ("1", "2", None)]
-    [True, False, False]
     """
 
     def value(expression: Expression) -> PartitionValue:

@@ -140,15 +140,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A condition that cannot be used to select files.
-
-    Attributes
-    ----------
-    text
-        The text of the condition, as far as it is available.
-    reason
-        The reason, for users.
-    """
+    """A condition that cannot select files: its text, if available, and the reason for users."""
 
     text: str
     reason: str
@@ -188,7 +180,7 @@ _WITH_ESCAPE = ("like", "ilike")
 
 
 def is_known(function: str, num_arguments: int) -> bool:
-    """True if a predicate may call a function with this number of arguments.
+    """Return True if a predicate may call a function with this number of arguments.
 
     LIKE with a custom escape character, its third argument, is not supported.
     """
@@ -261,7 +253,7 @@ def functions(node: Predicate | Expression) -> frozenset[str]:
 
 
 def is_usable(predicate: Predicate) -> bool:
-    """True if no part of the predicate is `Unusable`."""
+    """Return True if no part of the predicate is `Unusable`."""
     return next(unusable_parts(predicate), None) is None
 
 

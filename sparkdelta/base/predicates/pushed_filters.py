@@ -1,7 +1,7 @@
 """Predicates from the filters that Spark hands to a scan when a query runs.
 
-They were analyzed in a session, and perhaps at a time, of which nothing is known: what depends on
-its settings is `Unusable`, as a cast whose time zone the text does not tell.
+They were analyzed in a session, and perhaps at a time, that is unknown here: parts that depend on
+its settings are `Unusable`, such as a cast in a time zone that the text does not name.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def parse_pushed(
 
 @dataclass(frozen=True, slots=True)
 class _Trusted:
-    """Converts a predicate on the columns of a scan to one on those of the table.
+    """A converter of predicates on columns of a scan to predicates on columns of the table.
 
     Attributes
     ----------

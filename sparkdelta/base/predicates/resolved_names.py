@@ -12,7 +12,7 @@ from sparkdelta.base.schema.table_schema import known_path
 
 
 class UnusableError(Exception):
-    """Raised inside a parser for a part of a condition that the predicate tree cannot represent."""
+    """The error for a part of a condition that the predicate tree cannot represent."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -23,18 +23,7 @@ _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 
 def name_parts(name: str) -> list[str]:
-    """Split a column name at dots that are not in backticks, as Spark's API does.
-
-    Raises
-    ------
-    UnusableError
-        The name is not valid; Spark reports the error to the user.
-
-    Examples
-    --------
-    >>> name_parts("a.`b.c`"), name_parts("2024")
-    (['a', 'b.c'], ['2024'])
-    """
+    """Split a column name at dots that are not in backticks, as Spark's API does."""
     parts, end = [], 0
     for found in _NAME_PART.finditer(name):
         if found.start() != end:
@@ -50,13 +39,7 @@ def name_parts(name: str) -> list[str]:
 
 
 def find_column(schema: StructType, names: Sequence[str]) -> Column:
-    """Return the column of a name, spelled as in the schema, which it matches case-insensitively.
-
-    Raises
-    ------
-    UnusableError
-        There is no such column; Spark's analyzer reports the error to the user.
-    """
+    """Return the column of a name, which matches case-insensitively, as the schema spells it."""
     path = known_path(schema, names)
     if len(path) < len(names):
         raise UnusableError(f"{'.'.join(names)} is not a column or struct field of the table")

@@ -33,13 +33,9 @@ alike."""
 
 
 def with_value_lists(predicate: Predicate, schema: StructType) -> Predicate:
-    """Return an equivalent predicate with IN for many ``=`` in a disjunction, and NOT IN for many
-    ``<>`` in a conjunction.
+    """Return an equivalent predicate with IN for many ``=``, and NOT IN for many ``<>``.
 
-    Parameters
-    ----------
-    predicate
-        A predicate returned by `base.predicates.predicate_rules.without_not`.
+    The ``=`` are in a disjunction, the ``<>`` in a conjunction; `predicate` is from `without_not`.
     """
     if not isinstance(predicate, And | Or):
         return predicate
@@ -69,8 +65,9 @@ def _flattened(predicate: And | Or) -> Iterator[Predicate]:
 def _compared(
     term: Predicate, schema: StructType, *, is_or: bool
 ) -> tuple[_Key | None, tuple[Literal, ...]]:
-    """Return the `_Key` of a term that compares an expression with constants, and the constants;
-    None and no constants for other terms.
+    """Return the `_Key` of a term that compares an expression with constants, and the constants.
+
+    For other terms, return None and no constants.
     """
     listed = term.term if isinstance(term, Not) and not is_or else term
     child: Expression | None = None

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sparkdelta.base.protocol.actions import (
     DomainMetadata,
@@ -19,6 +18,7 @@ from sparkdelta.base.protocol.actions import (
     TransactionIdentifier,
 )
 from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile
+from sparkdelta.base.protocol.wire_values import wire_form
 
 Action: TypeAlias = (
     Protocol | Metadata | TransactionIdentifier | DomainMetadata | AddFile | RemoveFile | AddCDCFile
@@ -36,43 +36,10 @@ _NAMES: dict[type, str] = {
 
 
 def action_line(action: Action) -> str:
-    """Return an action as one line of a commit, without the line break.
-
-    Examples
-    --------
-    >>> action_line(TransactionIdentifier("stream", 7))
-    '{"txn":{"appId":"stream","version":7}}'
-    """
+    """Return an action as one line of a commit, without the line break."""
     return json_line(_NAMES[type(action)], wire_form(action))
 
 
 def json_line(name: str, document: Mapping[str, object]) -> str:
-    """Return an action as one line; JSON escapes the line breaks in its strings.
-
-    Parameters
-    ----------
-    name
-        The name of the action, such as ``commitInfo``.
-    document
-        The action in wire form.
-    """
+    """Return an action in wire form, named such as ``commitInfo``, as one line of a commit."""
     return json.dumps({name: document}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def wire_form(value: Any) -> dict[str, Any]:
-    """Return an action as a dict of the protocol's field names, without fields that are None."""
-    members = ((_camel_case(f.name), getattr(value, f.name)) for f in fields(value))
-    return {name: _member(member) for name, member in members if member is not None}
-
-
-def _member(member: Any) -> Any:
-    if is_dataclass(member):
-        return wire_form(member)
-    if isinstance(member, Mapping):
-        return dict(member)
-    return list(member) if isinstance(member, tuple) else member
-
-
-def _camel_case(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(other.capitalize() for other in others)

@@ -13,14 +13,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sparkdelta.base.protocol.wire_values import optional_integer, optional_string
+from sparkdelta.base.protocol.wire_values import WireForm, optional_integer, optional_string
 from sparkdelta.exceptions import InvalidProtocolError, MalformedLogFileError
 
 _SHOWN_COLUMNS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class Format(WireForm):
     """The file format of the data files."""
 
     provider: str = "parquet"
@@ -35,13 +35,9 @@ class Format:
             options=_strings_by_name(document.get("options")),
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the wire form."""
-        return {"provider": self.provider, "options": dict(self.options)}
-
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(WireForm):
     """The versions and features that a reader or writer of the table must implement."""
 
     min_reader_version: int
@@ -61,18 +57,7 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object], *, path: str = "the table") -> Protocol:
-        """Parse the wire form.
-
-        Parameters
-        ----------
-        path
-            The table's root, for error messages.
-
-        Raises
-        ------
-        InvalidProtocolError
-            If a version is missing or not a number.
-        """
+        """Parse the wire form; `path` is the table's root, for error messages."""
         return cls(
             min_reader_version=_protocol_version(document, "minReaderVersion", path),
             min_writer_version=_protocol_version(document, "minWriterVersion", path),
@@ -80,18 +65,9 @@ class Protocol:
             writer_features=_strings(document.get("writerFeatures")),
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the wire form, without feature lists that are None."""
-        return _present(
-            minReaderVersion=self.min_reader_version,
-            minWriterVersion=self.min_writer_version,
-            readerFeatures=None if self.reader_features is None else list(self.reader_features),
-            writerFeatures=None if self.writer_features is None else list(self.writer_features),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(WireForm):
     """The identity, schema and properties of the table.
 
     `schema_string` is None if the action has no schema: the table has a log but no columns yet.
@@ -137,19 +113,6 @@ class Metadata:
             created_time=optional_integer(document.get("createdTime")),
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the wire form, without optional fields that are not set."""
-        return _present(
-            id=self.id,
-            name=self.name,
-            description=self.description,
-            format=self.format.to_dict(),
-            schemaString=self.schema_string,
-            partitionColumns=list(self.partition_columns),
-            configuration=dict(self.configuration),
-            createdTime=self.created_time,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class TransactionIdentifier:
@@ -187,18 +150,7 @@ class DomainMetadata:
         )
 
     def document(self, *, path: str, version: int | None) -> Mapping[str, object]:
-        """Return the configuration as a JSON object, as system domains (``delta.*``) require.
-
-        Parameters
-        ----------
-        path, version
-            The path and version of the table, for error messages.
-
-        Raises
-        ------
-        MalformedLogFileError
-            If the configuration is not a JSON object.
-        """
+        """Return the configuration as a JSON object, as system domains (``delta.*``) require."""
         try:
             document = json.loads(self.configuration)
         except (ValueError, RecursionError):
@@ -213,7 +165,7 @@ class DomainMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Sidecar:
+class Sidecar(WireForm):
     """A sidecar file, which holds file actions of a V2 checkpoint."""
 
     path: str
@@ -231,15 +183,6 @@ class Sidecar:
             tags=_strings_by_name(document.get("tags")),
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the wire form."""
-        return {
-            "path": self.path,
-            "sizeInBytes": self.size_in_bytes,
-            "modificationTime": self.modification_time,
-            "tags": dict(self.tags),
-        }
-
 
 def _shown_columns(schema_string: str | None) -> str:
     """Return the names of the first columns and the number of further ones."""
@@ -249,10 +192,6 @@ def _shown_columns(schema_string: str | None) -> str:
         return "unknown"
     more = len(names) - _SHOWN_COLUMNS
     return ", ".join(names[:_SHOWN_COLUMNS]) + (f", ... {more} more" if more > 0 else "")
-
-
-def _present(**fields: object) -> dict[str, object]:
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _protocol_version(document: Mapping[str, object], name: str, path: str) -> int:

@@ -34,13 +34,7 @@ _OPTIONS = {
 
 
 def named_arguments(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate a function so that an unknown keyword argument raises an error with a suggestion.
-
-    Raises
-    ------
-    UnknownArgumentError
-        Raised by the decorated function if it has no argument of that name.
-    """
+    """Decorate a function so that an unknown keyword argument raises an error with a suggestion."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -81,7 +75,7 @@ def checked_count(count: int | None, argument: str, *, least: int = 1) -> int | 
 def checked_number(
     number: float | None, argument: str, *, above: float | None = None
 ) -> float | None:
-    """Return a number, or None; greater than a bound, if there is one."""
+    """Return a number, greater than `above` if it is set, or None."""
     if number is None:
         return None
     is_number = isinstance(number, int | float) and not isinstance(number, bool)
@@ -116,7 +110,7 @@ def checked_choice(choice: str, argument: str, choices: Sequence[str]) -> str:
 
 
 def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
-    """Return the path of a table, or another path, as a string."""
+    """Return a path as a string."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(found, str) or not found or "\0" in found:
         raise InvalidArgumentError(argument=argument, problem=f"{path!r} is not a path")

@@ -16,22 +16,12 @@ _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.,\s](?:[^`.,]*[^`.,\s])?))\s*([
 
 
 def column_list(name: str, text: str) -> list[tuple[str, ...]]:
-    """Parse a list of columns into paths of names.
-
-    Parameters
-    ----------
-    name
-        The name of the property, for the error message.
+    """Parse a list of columns, the value of the property `name`, into paths of names.
 
     Examples
     --------
     >>> column_list("p", "a, s.b c, `x.y`.`z``,`")
     [('a',), ('s', 'b c'), ('x.y', 'z`,')]
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the text is not such a list.
     """
     columns: list[tuple[str, ...]] = []
     path: tuple[str, ...] = ()

@@ -30,17 +30,10 @@ _FOLDING = _Folding()
 
 
 def name_key(name: str) -> str:
-    """Return a key that two names share exactly if they are the same name, ignoring case.
+    """Return a key that is equal for names that Spark's resolver considers equal.
 
-    Spark's resolver compares names by Java's `equalsIgnoreCase`: character by character, in lower
-    case after upper case. `lower` and `casefold` both differ from it.
-
-    Examples
-    --------
-    >>> name_key("Σdate") == name_key("ςDATE")
-    True
-    >>> name_key("straße") == name_key("strasse")
-    False
+    The resolver compares names by Java's `equalsIgnoreCase`: character by character, in lower case
+    after upper case. `lower` and `casefold` both differ from it.
     """
     return name.lower() if name.isascii() else name.translate(_FOLDING)
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from sparkdelta.base.protocol.action_lines import json_line, wire_form
+from sparkdelta.base.protocol.action_lines import json_line
 from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.wire_values import wire_form
 
 COMMIT_INFO = "commitInfo"
 TRANSACTION_ID = "txnId"
@@ -33,9 +34,9 @@ class CommitInfo:
         In milliseconds since the epoch; the first field, so that readers find it without parsing
         the rest.
     read_version
-        The version that the transaction read; None for the first commit of a table.
+        None for the first commit of a table.
     operation_parameters
-        As delta-spark writes them: texts, numbers and booleans, and other values as JSON texts.
+        Texts, numbers and booleans as such, other values as JSON texts.
     txn_id
         Unique to each commit attempt, so that a writer can recognize its own commit.
     """
@@ -60,7 +61,7 @@ def commit_info_line(info: CommitInfo) -> str:
 
 
 def parse_commit_info(lines: Iterable[str]) -> Mapping[str, object]:
-    """Return the fields of the commitInfo in some lines of a commit; empty if it is not there."""
+    """Return the fields of the commitInfo among lines of a commit; empty if there is none."""
     for line in lines:
         if f'"{COMMIT_INFO}"' not in line:
             continue

@@ -21,6 +21,7 @@ import numpy as np
 
 from sparkdelta.base.protocol.file_paths import resolve
 from sparkdelta.base.protocol.roaring_bitmaps import Bytes, Chunks, cardinality, decode_chunks
+from sparkdelta.base.protocol.wire_values import WireForm
 from sparkdelta.exceptions import (
     DeletionVectorCardinalityError,
     DeletionVectorChecksumError,
@@ -41,7 +42,7 @@ _Z85_PLACES = 85 ** np.arange(4, -1, -1, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
-class DeletionVectorDescriptor:
+class DeletionVectorDescriptor(WireForm):
     """The location of a deletion vector, its size in bytes, and the number of rows it deletes."""
 
     storage_type: str
@@ -62,17 +63,6 @@ class DeletionVectorDescriptor:
             cardinality=int(str(document["cardinality"])),
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the wire form, without an offset if there is none."""
-        document: dict[str, object] = {
-            "storageType": self.storage_type,
-            "pathOrInlineDv": self.path_or_inline_dv,
-            "offset": self.offset,
-            "sizeInBytes": self.size_in_bytes,
-            "cardinality": self.cardinality,
-        }
-        return {name: value for name, value in document.items() if value is not None}
-
     @property
     def unique_id(self) -> str:
         """The identifier that distinguishes the deletion vectors of one data file."""
@@ -90,13 +80,7 @@ class DeletionVectorDescriptor:
         return self.storage_type == "i"
 
     def absolute_path(self, table_root: str) -> str | None:
-        """Return the decoded absolute path of the file, or None for an inline deletion vector.
-
-        Raises
-        ------
-        DeletionVectorFormatError
-            If the storage type or the encoded UUID is invalid.
-        """
+        """Return the decoded absolute path of the file, or None for an inline deletion vector."""
         if self.is_inline:
             return None
         if self.storage_type == "p":
@@ -123,18 +107,6 @@ def decode(
     offset
         The offset within `content`, if it differs from the descriptor's: `content` may consist of
         the file's first byte and this deletion vector only.
-
-    Returns
-    -------
-    Chunks
-        See `roaring_bitmaps`.
-
-    Raises
-    ------
-    DeletionVectorFormatError, DeletionVectorSizeError, DeletionVectorChecksumError
-        If the bytes are corrupt.
-    DeletionVectorCardinalityError
-        If the number of deleted rows differs from the descriptor's cardinality.
     """
     name, size = descriptor.unique_id, descriptor.size_in_bytes
     if descriptor.is_inline:
@@ -195,13 +167,7 @@ def read_stored(
 
 
 def file_content(bitmaps: Iterable[bytes]) -> tuple[bytes, list[int]]:
-    """Return the content of a deletion vector file, and the offset of each vector in it.
-
-    Parameters
-    ----------
-    bitmaps
-        Serialized bitmaps, as `encode_chunks` returns them.
-    """
+    """Return the content of a file of serialized bitmaps, and the offset of each in it."""
     content, offsets = bytearray([_FILE_VERSION]), []
     for data in bitmaps:
         offsets.append(len(content))
@@ -212,10 +178,7 @@ def file_content(bitmaps: Iterable[bytes]) -> tuple[bytes, list[int]]:
 def dv_file_name(path_or_inline_dv: str) -> str:
     """Return the path of a deletion vector file, relative to the table's root.
 
-    Parameters
-    ----------
-    path_or_inline_dv
-        An optional directory prefix, followed by the UUID of the file in Base85 (Z85).
+    `path_or_inline_dv` is an optional directory followed by a UUID in Base85 (Z85).
 
     Examples
     --------

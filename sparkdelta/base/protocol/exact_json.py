@@ -21,28 +21,17 @@ class ExactNumber(str):
 
 
 def parse_exact(text: str) -> Any:
-    """Parse JSON; numbers become `ExactNumber`.
-
-    Raises
-    ------
-    ValueError
-        The text is not JSON.
-    """
+    """Parse JSON, with numbers as `ExactNumber`."""
     return json.loads(
         text, parse_int=ExactNumber, parse_float=ExactNumber, parse_constant=ExactNumber
     )
 
 
 def json_text(value: object) -> str:
-    """Return compact JSON that escapes no character unless it must.
+    """Return compact JSON in which only lone surrogates and control characters are escaped.
 
     delta-rs decodes escaped pairs of surrogates to other characters from U+20000 on, and then skips
-    files by wrong bounds. A lone surrogate has no other form than its escape.
-
-    Examples
-    --------
-    >>> json_text({"é": "𠀀", "n": [1, None]})
-    '{"é":"𠀀","n":[1,null]}'
+    files by wrong bounds.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
@@ -53,13 +42,7 @@ def _escaped(character: re.Match[str]) -> str:
 
 
 def exact_text(value: Any) -> str:
-    """Return what `parse_exact` returned as JSON, with the numbers as they were.
-
-    Examples
-    --------
-    >>> exact_text({**parse_exact('{"a":1.10}'), "b": [True]})
-    '{"a":1.10,"b":[true]}'
-    """
+    """Return a document of `parse_exact` as JSON, with numbers spelled as they were."""
     if isinstance(value, dict):
         members = (f"{json_text(name)}:{exact_text(member)}" for name, member in value.items())
         return "{" + ",".join(members) + "}"

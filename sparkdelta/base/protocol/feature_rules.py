@@ -27,12 +27,7 @@ ALL_WRITING = frozenset(Writing)
 class TableFeature(Enum):
     """A table feature; its value is its final name.
 
-    `TableFeature(name)` also accepts aliases and raises ValueError for unknown ones.
-
-    Examples
-    --------
-    >>> TableFeature("typeWidening-preview").value
-    'typeWidening'
+    `TableFeature(name)` also accepts aliases, and raises ValueError for unknown names.
     """
 
     APPEND_ONLY = "appendOnly"
@@ -76,7 +71,7 @@ class TableFeature(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """The traces that a table has of a feature, and how dropping the feature removes them.
+    """The traces that a feature leaves in a table, and the way in which dropping it removes them.
 
     Attributes
     ----------
@@ -86,7 +81,7 @@ class Drop:
         The properties that a first commit sets, or unsets where they are None, so that writers no
         longer use the feature.
     unsets
-        The properties that go with the feature, in the commit that takes it from the protocol.
+        The properties that the commit that removes the feature from the protocol unsets.
     hides_history
         True if earlier versions can only be read with the feature. Readers without it must not
         need them, so they are behind checkpoints, or are deleted.
@@ -106,8 +101,6 @@ class FeatureRules:
     ----------
     aliases
         Other names of the feature, most from before it was final.
-    reader_writer
-        True for a reader-writer feature, False for a writer feature.
     min_reader_version, min_writer_version
         The lowest legacy versions that imply it; None if it must be listed.
     needs
@@ -314,10 +307,7 @@ FEATURES: dict[TableFeature, FeatureRules] = {
     TableFeature.ADAPTIVE_METADATA: _unreadable(reason=_NOT_IN_PROTOCOL),
     TableFeature.REDIRECT_READER_WRITER: _unreadable(reason=_NOT_IN_PROTOCOL),
 }
-"""The rules of each table feature: its needs, conflicts, properties and traces.
-
-Protocol upgrades, `dropFeatureSupport`, reads and writes all look here.
-"""
+"""The rules of each table feature, for upgrades, `dropFeatureSupport`, reads and writes."""
 
 _ALIASES: dict[object, TableFeature] = {
     alias: feature for feature, rules in FEATURES.items() for alias in rules.aliases

@@ -18,18 +18,12 @@ _LOCATION = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*):(?://(?P<authority>
 
 
 def decode_path(uri_path: str) -> str:
-    """Percent-decode a URI of the log; a plus sign is not a space.
-
-    Examples
-    --------
-    >>> decode_path("a%20b+c/p%3D1%252F2.parquet")
-    'a b+c/p=1%2F2.parquet'
-    """
+    """Decode the percent-encoding of a URI in the log, where a plus sign stands for itself."""
     return unquote(uri_path)
 
 
 def is_absolute(path: str) -> bool:
-    """True if a path is absolute, that is, does not depend on the table's root.
+    """Return True if a path does not depend on the table's root.
 
     A colon alone does not make a path absolute, because partition directories can contain times of
     day.
@@ -43,14 +37,7 @@ def is_absolute(path: str) -> bool:
 
 
 def resolve(table_root: str, path: str) -> str:
-    """Return the decoded, absolute path of a file in the log.
-
-    Parameters
-    ----------
-    table_root
-        The decoded path of the table as Spark spells it.
-    path
-        The path as in the log, URI-encoded.
+    """Return the decoded, absolute path of a file, given its URI-encoded path in the log.
 
     Examples
     --------

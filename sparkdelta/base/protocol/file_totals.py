@@ -32,21 +32,16 @@ SIZE_BOUNDARIES: tuple[int, ...] = (
 )
 """Lower bounds, in bytes, of the default bins of file sizes.
 
-They are those of delta-spark, which adds up only histograms with equal boundaries. A checksum keeps
+delta-spark has the same ones, and adds up only histograms with equal boundaries. A checksum keeps
 the boundaries of the previous version if these differ."""
 
 DELETED_BOUNDARIES: tuple[int, ...] = (0, *(10**power for power in range(8)), 2**31 - 1)
-"""Lower bounds of the bins of deleted record counts.
-
-References
-----------
-PROTOCOL.md#deleted-record-counts-histogram-schema
-"""
+"""Lower bounds of the bins of deleted record counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSizeHistogram:
-    """Numbers of files and bytes by file size; each bin ends at the next boundary."""
+    """A histogram of files and bytes by file size; each bin ends at the next boundary."""
 
     boundaries: tuple[int, ...]
     file_counts: tuple[int, ...]
@@ -79,13 +74,7 @@ class FileSizeHistogram:
 
 @dataclass(frozen=True, slots=True)
 class FileBin:
-    """Totals of the files in the same bin of both histograms; negative for files that are removed.
-
-    Attributes
-    ----------
-    size_bin, deleted_bin
-        The indexes of the bins of file sizes and of deleted record counts.
-    """
+    """Totals of the files that share a bin in both histograms; negative for removed files."""
 
     size_bin: int
     deleted_bin: int
@@ -128,10 +117,9 @@ class FileTotals:
         )
 
     def plus(self, change: FileTotals) -> FileTotals | None:
-        """Return the totals after a change, or None if the two do not fit together.
+        """Return the totals after a change; None if it does not belong to these files.
 
-        They do not fit if their boundaries differ, or if a total becomes negative or inconsistent
-        because the change does not belong to these files.
+        It does not if its boundaries differ, or if a total becomes negative or inconsistent.
         """
         if change.sizes.boundaries != self.sizes.boundaries:
             return None

@@ -45,12 +45,12 @@ _SCALE = re.compile(r"decimal\(\s*\d+\s*,\s*(\d+)\s*\)")
 
 
 def is_for_iceberg(configuration: Mapping[str, str]) -> bool:
-    """True if the properties enable a version of Iceberg compatibility."""
+    """Return True if the properties enable a version of Iceberg compatibility."""
     return any(is_on(configuration, name) for name in ENABLE_ICEBERG.values())
 
 
 def needed_properties(configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that Iceberg compatibility requires and the given ones do not have."""
+    """Return the properties that Iceberg compatibility requires and the configuration lacks."""
     needed: dict[str, str] = {}
     if is_for_iceberg(configuration):
         needed[COLUMN_MAPPING_MODE] = ColumnMappingMode.NAME.value
@@ -60,22 +60,12 @@ def needed_properties(configuration: Mapping[str, str]) -> dict[str, str]:
 
 
 def has_nested_ids(version: int | None) -> bool:
-    """True if array elements, map keys and map values need field ids.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
-    """
+    """Return True if array elements, map keys and map values need field ids."""
     return version is not None and version >= _FIRST_WITH_NESTED_IDS
 
 
 def row_tracking_ids(version: int | None, tracking: RowTracking) -> dict[str, int]:
-    """Return the field ids that columns with row ids and row commit versions must have in files.
-
-    References
-    ----------
-    protocol_rfcs/iceberg-compat-v3.md
-    """
+    """Return the field ids of columns with row ids and row commit versions, by column name."""
     if version is None or version < ROW_TRACKING_VERSION:
         return {}
     ids = (
@@ -86,18 +76,7 @@ def row_tracking_ids(version: int | None, tracking: RowTracking) -> dict[str, in
 
 
 def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int | None:
-    """Return the active version of Iceberg compatibility, or None.
-
-    Raises
-    ------
-    IcebergCompatError
-        If two versions are active, or the table violates the requirements of the active one.
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
-    """
+    """Return the active version of Iceberg compatibility, after checks of its rules, or None."""
     active = {
         TableFeature(f"icebergCompatV{version}"): version
         for version, name in ENABLE_ICEBERG.items()
@@ -131,20 +110,7 @@ def iceberg_version(protocol: Protocol, configuration: Mapping[str, str]) -> int
 def check_iceberg_partitioning(
     version: int | None, before: Sequence[str], after: Sequence[str]
 ) -> None:
-    """Raise if a replaced table with Iceberg compatibility gets other partition columns.
-
-    Parameters
-    ----------
-    version
-        The active version of Iceberg compatibility, or None.
-    before, after
-        The partition columns of the replaced table and of the new one.
-
-    Raises
-    ------
-    IcebergCompatError
-        If the replaced table is partitioned and the new one is partitioned differently.
-    """
+    """Raise if the replacement of a partitioned table for Iceberg has other partition columns."""
     names = [[name_key(name) for name in columns] for columns in (before, after)]
     if version is not None and before and names[0] != names[1]:
         problem = f"the table is partitioned by ({', '.join(before)}), not by ({', '.join(after)})"
@@ -152,19 +118,14 @@ def check_iceberg_partitioning(
 
 
 def check_still_compatible(before: int | None, after: int | None) -> None:
-    """Raise if a table loses an Iceberg compatibility that cannot be disabled.
-
-    Raises
-    ------
-    IcebergCompatError
-    """
+    """Raise if a table loses an Iceberg compatibility that cannot be disabled."""
     if before == ROW_TRACKING_VERSION != after:
         problem = f"{ENABLE_ICEBERG[ROW_TRACKING_VERSION]} cannot be disabled"
         raise _violation(ROW_TRACKING_VERSION, "CANNOT_BE_DISABLED", problem)
 
 
 def check_enabled_later(version: int, *, tracks_rows: bool) -> None:
-    """Raise if Iceberg compatibility cannot be enabled on a table that exists, whatever its files.
+    """Raise if an existing table cannot enable this version, regardless of its files.
 
     Parameters
     ----------
@@ -172,14 +133,6 @@ def check_enabled_later(version: int, *, tracks_rows: bool) -> None:
         The version that the table does not have yet.
     tracks_rows
         True if the table has row ids, perhaps in columns without field ids.
-
-    Raises
-    ------
-    IcebergCompatError
-
-    References
-    ----------
-    protocol_rfcs/iceberg-compat-v3.md
     """
     if version == ROW_TRACKING_VERSION and tracks_rows:
         problem = (
@@ -190,24 +143,14 @@ def check_enabled_later(version: int, *, tracks_rows: bool) -> None:
 
 
 def check_same_version(before: int | None, after: int | None) -> None:
-    """Raise if the files of one table would become those of another with Iceberg compatibility.
-
-    Raises
-    ------
-    IcebergCompatError
-    """
+    """Raise if a clone has another version of Iceberg compatibility than its source."""
     if after is not None and after != before:
         problem = "the cloned files are those of a table without it; set its property afterwards"
         raise _violation(after, "CHANGE_VERSION_NEED_REWRITE", problem)
 
 
 def check_files(version: int, *, has_vectors: bool, lacks_partition_columns: bool) -> None:
-    """Raise if files that were written before do not allow Iceberg compatibility.
-
-    Raises
-    ------
-    IcebergCompatError
-    """
+    """Raise if existing files do not satisfy this version of Iceberg compatibility."""
     if version < ROW_TRACKING_VERSION and has_vectors:
         problem = "files have deletion vectors; run REORG TABLE ... APPLY (PURGE) first"
         raise _violation(version, "DELETION_VECTORS_NOT_PURGED", problem)
@@ -217,16 +160,9 @@ def check_files(version: int, *, has_vectors: bool, lacks_partition_columns: boo
 
 
 def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
-    """True if Iceberg also supports the type change.
+    """Return True if Iceberg also supports a type change of the schema's JSON names.
 
-    Examples
-    --------
-    >>> is_iceberg_type_change("byte", "long"), is_iceberg_type_change("integer", "double")
-    (True, False)
-    >>> is_iceberg_type_change("decimal(4,2)", "decimal(6,2)")
-    True
-    >>> is_iceberg_type_change("decimal(4,2)", "decimal(6,3)")
-    False
+    Iceberg widens decimals only in precision, with the same scale.
     """
     if from_type == to_type:
         return True

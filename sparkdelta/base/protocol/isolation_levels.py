@@ -31,13 +31,7 @@ class IsolationLevel(Enum):
 
 
 def table_isolation_level(configuration: Mapping[str, str]) -> IsolationLevel:
-    """Return the isolation level of the table property, `SERIALIZABLE` by default.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the property is not an isolation level of tables.
-    """
+    """Return the isolation level of the table property, `SERIALIZABLE` by default."""
     name = configuration.get(ISOLATION_LEVEL)
     for level in (IsolationLevel.SERIALIZABLE, IsolationLevel.WRITE_SERIALIZABLE):
         if name is None or name.lower() == level.value.lower():
@@ -57,8 +51,6 @@ def commit_isolation_level(
 
     Parameters
     ----------
-    table
-        The isolation level of the table.
     only_files
         True if the commit has file actions only.
     data_changes

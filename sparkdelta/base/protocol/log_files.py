@@ -57,10 +57,6 @@ class LogFile:
 
     Attributes
     ----------
-    name
-        The file name without directory.
-    kind
-        The kind of the file.
     version
         The version of the commit, checkpoint or checksum; the first version of a compaction.
     size_bytes, modification_time_ms
@@ -75,7 +71,7 @@ class LogFile:
     uuid
         The UUID of a UUID-named checkpoint, else None.
     extension
-        The file extension: ``json``, ``parquet`` or ``crc``.
+        ``json``, ``parquet`` or ``crc``.
     """
 
     name: str
@@ -114,15 +110,8 @@ def parse_log_file(
 ) -> LogFile | None:
     """Parse the name of a log file; None for any other file, which is not an error.
 
-    The name of a staged commit begins with its directory. Only a catalog tells which of them are
-    part of the log.
-
-    Examples
-    --------
-    >>> parse_log_file("00000000000000000010.checkpoint.parquet").kind
-    <LogFileKind.CLASSIC_CHECKPOINT: 'classic checkpoint'>
-    >>> parse_log_file("notes.txt") is None
-    True
+    The name of a staged commit begins with its directory; only the catalog knows whether a staged
+    commit is part of the log.
     """
     directory, _, file = name.rpartition("/")
     version = staged_commit_version(file) if directory == STAGED_COMMIT_DIRECTORY else None
@@ -173,13 +162,7 @@ def _is_possible(
 
 
 def commit_name(version: Version) -> str:
-    """Return the name of a commit file.
-
-    Examples
-    --------
-    >>> commit_name(42)
-    '00000000000000000042.json'
-    """
+    """Return the name of a commit file."""
     return f"{version:020d}.json"
 
 
@@ -199,7 +182,7 @@ def compaction_name(start: Version, end: Version) -> str:
 
 
 def sidecar_name(path: str) -> str:
-    """Return the name in the log of a sidecar, by its `path`, which names no directory."""
+    """Return the name of a sidecar in the log, given its `path`, which has no directory."""
     return f"{SIDECAR_DIRECTORY}/{path}"
 
 
@@ -207,11 +190,6 @@ def staging_directory(uuid: str) -> str:
     """Return the name of a directory in `_delta_log` where log files are prepared.
 
     Engines and Spark's listings ignore names that begin with a dot.
-
-    Examples
-    --------
-    >>> staging_directory("3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
-    '.sparkdelta-3a0d65cd-4056-49b8-937b-95f9e3ee90e5'
     """
     name = f"{_STAGING}{uuid}"
     assert is_staging_directory(name)
@@ -219,18 +197,12 @@ def staging_directory(uuid: str) -> str:
 
 
 def is_staging_directory(name: str) -> bool:
-    """True if a name is one of `staging_directory`, which may be deleted with its content."""
+    """Return True for names from `staging_directory`; they may be deleted with their content."""
     return re.fullmatch(re.escape(_STAGING) + _UUID, name) is not None
 
 
 def data_directory(uuid: str) -> str:
-    """Return the name of a directory, below the table's root, for the new files of one write.
-
-    Examples
-    --------
-    >>> data_directory("3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
-    'data-3a0d65cd-4056-49b8-937b-95f9e3ee90e5'
-    """
+    """Return the name of a directory, below the table's root, for the new files of one write."""
     name = f"{_DATA}{uuid}"
     assert is_data_directory(name)
     return name
@@ -241,12 +213,12 @@ DATA_DIRECTORY = rf"{_DATA}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F
 
 
 def is_data_directory(name: str) -> bool:
-    """True if a name is one of `data_directory`, for any write."""
+    """Return True for names from `data_directory`, for any write."""
     return re.fullmatch(DATA_DIRECTORY, name) is not None
 
 
 def is_temporary_file(name: str) -> bool:
-    """True if a name is that of a temporary file of a store, written before the final log file."""
+    """Return True for temporary files of a store, written before the final log file."""
     return re.fullmatch(re.escape(_STAGING) + _UUID + r"\.tmp", name) is not None
 
 

@@ -28,7 +28,7 @@ _ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 
 
 def partition_directory(names: Sequence[str], values: Sequence[str | None]) -> str:
-    """The directory of a partition, as Hive and Spark name it; empty without partition columns.
+    """Return the directory of a partition, as Hive and Spark name it.
 
     Examples
     --------
@@ -42,12 +42,7 @@ def partition_directory(names: Sequence[str], values: Sequence[str | None]) -> s
 
 
 def check_manifest_properties(protocol: Protocol, configuration: Mapping[str, str]) -> None:
-    """Raise if a table has both manifests and deletion vectors, which manifests cannot represent.
-
-    Raises
-    ------
-    ManifestVectorsError
-    """
+    """Raise if a table has both manifests and deletion vectors; manifests lack these."""
     has_vectors = is_supported(protocol, TableFeature.DELETION_VECTORS)
     if is_on(configuration, ENABLE_MANIFESTS) and (
         has_vectors and is_on(configuration, "delta.enableDeletionVectors")
@@ -58,13 +53,10 @@ def check_manifest_properties(protocol: Protocol, configuration: Mapping[str, st
 def touched_partitions(
     lines: bytes, names: Sequence[str], most: int
 ) -> set[tuple[str | None, ...]] | None:
-    """The partition values of the files that a commit adds or removes; None if they are more than
-    `most`, if an action lacks them, or if the commit changes the metadata.
+    """Return the partition values of the files that a commit, `lines`, adds or removes.
 
-    Parameters
-    ----------
-    lines
-        The commit.
+    None if they are more than `most`, if an action lacks them, or if the commit changes the
+    metadata.
     """
     found = set()
     for line in lines.splitlines():

@@ -50,12 +50,10 @@ _ESCAPED_BYTES = re.compile(r"(?:\\u00[0-9A-Fa-f]{2})+")
 def parse_partition_value(
     text: str | None, data_type: str, *, time_zone: str = "UTC", column: str = "unknown"
 ) -> PartitionValue:
-    r"""Parse a partition value; None for null and the empty string.
+    r"""Parse a serialized partition value; None for null and the empty string.
 
     Parameters
     ----------
-    text
-        The serialized value in `partitionValues`.
     data_type
         The name of the column's primitive type, as in the JSON of the schema.
     time_zone
@@ -67,18 +65,8 @@ def parse_partition_value(
     -------
     PartitionValue
         For timestamps, aware datetimes in UTC; for timestamps without time zone, naive datetimes.
-        For binary, the bytes of the text in UTF-8, or those of its ``\u0001`` escapes if it has
-        nothing else.
-
-    Raises
-    ------
-    InvalidPartitionValueError
-        If the text is not a value of the type, or its year is not supported by Python's dates.
-
-    Examples
-    --------
-    >>> parse_partition_value("2024-01-31", "date")
-    datetime.date(2024, 1, 31)
+        For binary, the text in UTF-8, or the bytes of its ``\u0001`` escapes if it has nothing
+        else. Years beyond Python's dates raise an error.
     """
     if text is None or text == "":
         return None

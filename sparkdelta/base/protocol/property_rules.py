@@ -85,11 +85,6 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     Iceberg compatibility enables column mapping by name and, in version 3, row tracking, unless
     they are set; a table that a catalog manages has in-commit timestamps. A table that ignores the
     defaults of the protocol has the lowest versions that it needs, from 1 on.
-
-    Raises
-    ------
-    UnknownConfigurationError, InvalidArgumentError
-        As `changed_properties` and `check_retention`.
     """
     requested = changed_properties(properties)
     configuration = dict(requested.configuration)
@@ -109,25 +104,16 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
 
 
 def without_comment(properties: Mapping[str, str]) -> tuple[dict[str, str], str | None]:
-    """Return properties without the one that is the table's description, as in delta-spark; and
-    this, or None.
-    """
+    """Return the properties without `comment`, and its value: the table's description, or None."""
     others = {name: value for name, value in properties.items() if name.lower() != COMMENT}
     comments = (value for name, value in properties.items() if name not in others)
     return others, next(comments, None)
 
 
 def changed_properties(properties: Mapping[str, str]) -> RequestedProperties:
-    """Check each of the properties that a user sets, without those that the table has.
+    """Check the properties that a user sets, regardless of the table's other properties.
 
     Names that do not begin with `delta.` are user-defined and accepted with any string.
-
-    Raises
-    ------
-    UnknownConfigurationError
-        If a property is unknown or cannot be set by users.
-    InvalidArgumentError
-        If the value of a property is invalid.
     """
     configuration: dict[str, str] = {}
     features: set[str] = set()
@@ -156,24 +142,14 @@ def changed_properties(properties: Mapping[str, str]) -> RequestedProperties:
 
 
 def check_retention(configuration: Mapping[str, str]) -> None:
-    """Raise if log files would be deleted before data files.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
+    """Raise if log files would be deleted before data files."""
     if log_retention_ms(configuration) < deleted_file_retention_ms(configuration):
         problem = f"it is shorter than {DELETED_FILE_RETENTION}"
         raise InvalidArgumentError(argument=LOG_RETENTION, problem=problem)
 
 
 def check_row_tracking(configuration: Mapping[str, str]) -> None:
-    """Raise if row tracking is both enabled and suspended.
-
-    Raises
-    ------
-    RowTrackingCombinationError
-    """
+    """Raise if row tracking is both enabled and suspended."""
     if is_on(configuration, ENABLE_ROW_TRACKING) and is_on(configuration, SUSPEND_ROW_TRACKING):
         raise RowTrackingCombinationError(
             enabled=ENABLE_ROW_TRACKING, suspended=SUSPEND_ROW_TRACKING
@@ -181,13 +157,7 @@ def check_row_tracking(configuration: Mapping[str, str]) -> None:
 
 
 def property_name(name: str) -> str:
-    """Return the name of a property that users may set as spelled in the protocol, given any case.
-
-    Raises
-    ------
-    UnknownConfigurationError
-        No such property of the protocol can be set by users.
-    """
+    """Return the protocol's spelling of a property that users may set, given any case."""
     lower = name.lower()
     if not lower.startswith(PREFIX):
         return name

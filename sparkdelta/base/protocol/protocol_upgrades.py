@@ -43,13 +43,7 @@ _MAPPED_WRITER_VERSION = 5
 def metadata_features(
     configuration: Mapping[str, str], field_metadata: Mapping[str, Mapping[str, object]]
 ) -> set[TableFeature]:
-    """Return the features that table properties and the metadata of columns require.
-
-    Parameters
-    ----------
-    field_metadata
-        The metadata of each column.
-    """
+    """Return the features that table properties and the metadata of each column require."""
     found = {
         feature
         for feature, rules in FEATURES.items()
@@ -67,18 +61,16 @@ def new_protocol(
     reader_version: int | None = None,
     writer_version: int | None = None,
 ) -> Protocol:
-    """Return the lowest protocol that supports these features.
+    """Return the lowest protocol that supports these features, given by name.
 
     It has feature lists only if legacy versions cannot express the features. Versions that have
-    feature lists ask for no feature by themselves: a table that is to have them gets the lists of
-    what it needs, or the legacy versions that imply exactly this.
+    feature lists request no features by themselves: the table gets the lists of what it needs, or
+    the legacy versions that imply exactly these features.
 
     Parameters
     ----------
-    features
-        Names of features.
     reader_version, writer_version
-        The minimum versions that the user requests; 1 and 2 by default. Reader version 2 asks for
+        The minimum versions that the user requests; 1 and 2 by default. Reader version 2 requests
         `columnMapping`, and only together with a writer version that implies it.
     """
     needed, writer = _with_required_features(features), writer_version or 2
@@ -108,16 +100,10 @@ def upgraded_protocol(protocol: Protocol, features: Iterable[str]) -> Protocol:
 def with_versions(
     protocol: Protocol, *, reader_version: int | None, writer_version: int | None
 ) -> Protocol:
-    """Return the protocol with the features that these versions imply, in the lowest versions for
-    all of its features; `protocol` itself if it supports them.
+    """Return the protocol with all features that these versions imply, in the lowest versions.
 
-    A version that is not given is the table's own. Versions that have feature lists imply nothing.
-    Reader version 2, which is that of `columnMapping`, needs writer version 5 to imply it.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Reader version 3 requires writer version 7.
+    None keeps a version of the table. Versions that have feature lists imply nothing; reader
+    version 2, of `columnMapping`, needs writer version 5 to imply it.
     """
     reader = reader_version or protocol.min_reader_version
     writer = writer_version or protocol.min_writer_version
@@ -138,9 +124,7 @@ def with_versions(
 
 
 def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
-    """Return the protocol without a feature, in the lowest versions for those that are left; as
-    legacy versions if they imply exactly these.
-    """
+    """Return the protocol without a feature, in the lowest versions for the remaining features."""
     has_lists = protocol.min_writer_version >= WRITER_FEATURES_VERSION
     listed = protocol if has_lists else _with_lists(protocol, set())
     writers = tuple(n for n in listed.writer_features or () if known_feature(n) is not feature)
@@ -148,7 +132,7 @@ def without_feature(protocol: Protocol, feature: TableFeature) -> Protocol:
 
 
 def _lowest(listed: Protocol) -> Protocol:
-    """The protocol with the lowest versions that support the listed writer features."""
+    """Return the protocol with the lowest versions that support the listed writer features."""
     writers = set(listed.writer_features or ())
     features = {known_feature(name) for name in writers}
     for legacy in _LEGACY:
@@ -166,15 +150,7 @@ def check_upgrade(
 ) -> None:
     """Raise if a new protocol lacks features of the previous one, because data may depend on them.
 
-    Parameters
-    ----------
-    dropped
-        Names of features that nothing in the table depends on any more.
-
-    Raises
-    ------
-    InvalidCommitError
-        If a feature is missing, or readerFeatures is not a subset of writerFeatures.
+    `dropped` names features that nothing in the table depends on any more.
     """
     lost = _supported_names(before) - _supported_names(after) - dropped
     if lost:

@@ -11,7 +11,7 @@ _MAX_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Base class of the results of functions, which are dataclasses."""
+    """The base class of the results of functions, which are dataclasses."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the attributes by name, as plain values for JSON."""

@@ -33,22 +33,9 @@ _PART = re.compile(
 
 
 def interval_ms(name: str, text: str) -> int:
-    """Parse an interval of a table property and return its length in milliseconds.
+    """Parse an interval of the table property `name` and return its length in milliseconds.
 
-    Parameters
-    ----------
-    name
-        The name of the property, for the error message.
-
-    Examples
-    --------
-    >>> interval_ms("p", "interval 1 week"), interval_ms("p", "2 days 12 hours")
-    (604800000, 216000000)
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the text is not an interval, is negative, or has months or years, whose length varies.
+    Months and years are refused, because their length varies.
     """
     rest = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
     total, position = 0.0, 0
@@ -87,14 +74,13 @@ def log_retention(configuration: Mapping[str, str]) -> str:
 
 
 def truncated_history_retention_ms(configuration: Mapping[str, str]) -> int:
-    """Return the retention period of log files, in milliseconds, where a dropped feature truncates
-    the history.
-    """
+    """Return the period of `truncated_history_retention` in milliseconds."""
     return interval_ms(TRUNCATED_HISTORY_RETENTION, truncated_history_retention(configuration))
 
 
 def truncated_history_retention(configuration: Mapping[str, str]) -> str:
-    """Return the retention period of log files where a dropped feature truncates the history, by
-    default a day: no transaction may take longer.
+    """Return the retention period of log files where a dropped feature truncates the history.
+
+    It is a day by default: no transaction may take longer.
     """
     return configuration.get(TRUNCATED_HISTORY_RETENTION, "interval 24 hours")

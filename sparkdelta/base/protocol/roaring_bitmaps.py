@@ -34,8 +34,7 @@ _MAGIC = 1681511377
 _NATIVE_MAGIC = 1681511376
 
 PACKED_BITS = 7
-"""The most rows of a byte in a `packed` bitmap: with 7 bits, it is a character that Spark knows the
-code of."""
+"""The most rows of a byte in a `packed` bitmap: 7 bits are the code of an ASCII character."""
 
 # https://github.com/RoaringBitmap/RoaringFormatSpec
 _CHUNK_ROWS = 1 << 16
@@ -49,18 +48,7 @@ _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).s
 
 
 def decode_chunks(data: Bytes, *, name: str = "inline") -> Chunks:
-    """Decode a 64-bit roaring bitmap that is preceded by Delta's magic number.
-
-    Parameters
-    ----------
-    name
-        The name of the deletion vector, for error messages.
-
-    Raises
-    ------
-    DeletionVectorFormatError
-        If the bytes are corrupt.
-    """
+    """Decode a 64-bit roaring bitmap that is preceded by Delta's magic number."""
     chunks: Chunks = {}
     try:
         (magic,) = struct.unpack_from("<I", data, 0)
@@ -176,8 +164,9 @@ def deleted_rows(
 
 
 def packed(chunks: Mapping[int, Words], bits: int = PACKED_BITS) -> bytes:
-    """Return the bitmap of the rows up to the last deleted one, with `bits` rows in each byte: row
-    index i is bit i % bits of byte i // bits.
+    """Return the bitmap of the rows up to the last deleted one, with `bits` rows in each byte.
+
+    Row index i is bit i % bits of byte i // bits.
     """
     num_rows = (last_row(chunks) or 0) + 1
     deleted = deleted_rows(chunks, 0, num_rows)
@@ -199,13 +188,7 @@ def last_row(chunks: Mapping[int, Words]) -> int | None:
 
 
 def chunks_of_rows(rows: npt.NDArray[np.int64]) -> Chunks:
-    """Return the bitmap of row indexes, in any order and with repetitions.
-
-    Raises
-    ------
-    ValueError
-        If a row index is negative.
-    """
+    """Return the bitmap of row indexes, in any order and with repetitions."""
     rows = np.sort(rows)
     if rows.size and rows[0] < 0:
         raise ValueError("a row index is negative")
@@ -220,17 +203,7 @@ def chunks_of_rows(rows: npt.NDArray[np.int64]) -> Chunks:
 def chunks_of_words(numbers: npt.NDArray[np.int64], words: npt.NDArray[np.int64]) -> Chunks:
     """Return the bitmap of words of 64 rows; row index i has bit i % 64 of word i // 64.
 
-    Parameters
-    ----------
-    numbers
-        Word numbers, in any order and without repetitions.
-    words
-        The word of each number.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative.
+    The word numbers may have any order, but must be distinct.
     """
     order = np.argsort(numbers)
     numbers, words = numbers[order], words[order]
@@ -274,7 +247,7 @@ def encode_chunks(chunks: Mapping[int, Words]) -> bytes:
 
 
 def _rows(words: Words) -> npt.NDArray[np.int64]:
-    """Return the row indexes of a chunk within it."""
+    """Return the row indexes within a chunk."""
     return np.flatnonzero(np.unpackbits(words.astype("<i8").view(np.uint8), bitorder="little"))
 
 

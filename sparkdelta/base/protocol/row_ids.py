@@ -28,17 +28,7 @@ MAX_ROW_ID = 2**63 - 1
 def high_water_mark(domain: DomainMetadata | None, *, path: str, version: Version) -> int:
     """Return the highest row id that was ever assigned, or -1 if none was.
 
-    Parameters
-    ----------
-    domain
-        The metadata domain of row tracking, if the table has it.
-    path, version
-        The path and version of the table, for error messages.
-
-    Raises
-    ------
-    MalformedLogFileError
-        If the domain has no high water mark; new row ids might then be duplicates.
+    A domain without a high water mark is an error: new row ids might be duplicates.
     """
     if domain is None or domain.removed:
         return NO_ROW_IDS
@@ -59,7 +49,7 @@ def high_water_mark_domain(mark: int) -> DomainMetadata:
 def with_row_ids(
     adds: Sequence[AddFile], *, mark: int, version: Version, path: str
 ) -> tuple[tuple[AddFile, ...], int]:
-    """Assign row ids and commit versions to adds that have none.
+    """Assign row ids and commit versions to adds that have none, which need `numRecords`.
 
     Parameters
     ----------
@@ -67,18 +57,11 @@ def with_row_ids(
         The high water mark before the commit.
     version
         The version of the commit.
-    path
-        The path of the table, for error messages.
 
     Returns
     -------
     tuple
         All adds, and the new high water mark.
-
-    Raises
-    ------
-    InvalidCommitError
-        If a new file has no `numRecords`.
     """
     assigned = []
     for add in adds:

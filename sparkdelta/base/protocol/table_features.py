@@ -41,7 +41,7 @@ WRITER_FEATURES_VERSION = 7
 
 
 def is_supported(protocol: Protocol, feature: TableFeature) -> bool:
-    """True if the protocol lists the feature or its version implies it.
+    """Return True if the protocol lists the feature or its version implies it.
 
     Only the reader's side counts for a reader-writer feature: a feature that readers may ignore
     must not affect what they return.
@@ -64,36 +64,16 @@ def supported_features(protocol: Protocol) -> set[TableFeature]:
 
 
 def check_managed(protocol: Protocol, *, path: str, has_catalog: bool) -> None:
-    """Raise if a catalog manages the table, and the table is accessed without it.
+    """Raise if a catalog manages a table that is accessed by path.
 
-    Raises
-    ------
-    CatalogManagedTableError
-        The path does not identify the latest version.
+    The path does not identify the latest version.
     """
     if not has_catalog and is_supported(protocol, TableFeature.CATALOG_MANAGED):
         raise CatalogManagedTableError(path=path)
 
 
 def check_readable(protocol: Protocol, *, path: str, has_catalog: bool = False) -> None:
-    """Raise if the table cannot be read; writer features do not matter.
-
-    Parameters
-    ----------
-    has_catalog
-        True if the table is accessed through a catalog.
-
-    Raises
-    ------
-    InvalidProtocolVersionError
-        If the reader version is unknown.
-    InvalidProtocolError
-        If reader version 3 has no feature list or not writer version 7.
-    CatalogManagedTableError
-        See `check_managed`.
-    UnsupportedReaderFeaturesError
-        If reader features are not implemented; it names all of them.
-    """
+    """Raise if the table cannot be read; writer features do not matter."""
     if not 1 <= protocol.min_reader_version <= READER_FEATURES_VERSION:
         raise InvalidProtocolVersionError(
             path=path,
@@ -119,13 +99,6 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
 
     Features that only restrict data files do not matter: checkpoints, for example, only repeat
     committed actions. Nor does a catalog: see `check_managed`.
-
-    Raises
-    ------
-    InvalidProtocolVersionError, InvalidProtocolError, UnsupportedReaderFeaturesError
-        As `check_readable`, since writers must also read, and likewise for the writer version.
-    UnsupportedWriterFeaturesError
-        If writer features are not implemented; it names all of them.
     """
     check_readable(protocol, path=path, has_catalog=True)
     if not 1 <= protocol.min_writer_version <= WRITER_FEATURES_VERSION:
@@ -153,7 +126,7 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
 
 
 def allows(protocol: Protocol, writing: Writing) -> bool:
-    """True if a kind of write is implemented for a table that may be written at all."""
+    """Return True if a kind of write is implemented for a table that can be written at all."""
     names = (*(protocol.reader_features or ()), *(protocol.writer_features or ()))
     return all(_is_writable(name, writing) for name in names)
 

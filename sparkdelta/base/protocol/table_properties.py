@@ -58,17 +58,17 @@ PROTECTED_VERSION = "delta.requireCheckpointProtectionBeforeVersion"
 
 
 def is_on(configuration: Mapping[str, str], name: str) -> bool:
-    """True if a property that is false by default is set to true."""
+    """Return True if a property that is false by default is set to true."""
     return configuration.get(name, "").lower() == "true"
 
 
 def is_off(configuration: Mapping[str, str], name: str) -> bool:
-    """True if a property that is true by default is set to false."""
+    """Return True if a property that is true by default is set to false."""
     return configuration.get(name, "").lower() == "false"
 
 
 class ColumnMappingMode(Enum):
-    """The column mapping mode, which relates columns of the schema to those of data files."""
+    """The column mapping mode, which relates columns of the schema to columns of data files."""
 
     NONE = "none"
     NAME = "name"
@@ -76,26 +76,14 @@ class ColumnMappingMode(Enum):
 
 
 def column_mapping_mode(protocol: Protocol, configuration: Mapping[str, str]) -> ColumnMappingMode:
-    """Return the active column mapping mode.
-
-    Raises
-    ------
-    ColumnMappingError
-        If the value of the property is not a column mapping mode.
-    """
+    """Return the active column mapping mode."""
     if not is_supported(protocol, TableFeature.COLUMN_MAPPING):
         return ColumnMappingMode.NONE
     return named_column_mapping_mode(configuration)
 
 
 def named_column_mapping_mode(configuration: Mapping[str, str]) -> ColumnMappingMode:
-    """Return the column mapping mode that the property names, of a table that supports it.
-
-    Raises
-    ------
-    ColumnMappingError
-        If the value of the property is not a column mapping mode.
-    """
+    """Return the column mapping mode that the property names, of a table that supports it."""
     mode = configuration.get(COLUMN_MAPPING_MODE, ColumnMappingMode.NONE.value)
     try:
         return ColumnMappingMode(mode.lower())
@@ -111,8 +99,6 @@ class InCommitTimestamps:
 
     Attributes
     ----------
-    enabled
-        True if new commits must have them.
     enablement_version
         The first version with an in-commit timestamp, or None.
     enablement_timestamp
@@ -142,7 +128,7 @@ def in_commit_timestamps(
 
 
 def has_in_commit_timestamp(in_commit: InCommitTimestamps, version: Version) -> bool:
-    """True if the commit of a version has an in-commit timestamp."""
+    """Return True if the commit of a version has an in-commit timestamp."""
     return in_commit.enabled and version >= (in_commit.enablement_version or 0)
 
 
@@ -179,14 +165,14 @@ def row_tracking(protocol: Protocol, configuration: Mapping[str, str]) -> RowTra
 
 
 def assigns_row_ids(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if new files get row ids: row tracking is supported, and not suspended."""
+    """Return True if new files get row ids: row tracking is supported, and not suspended."""
     return is_supported(protocol, TableFeature.ROW_TRACKING) and not is_on(
         configuration, SUSPEND_ROW_TRACKING
     )
 
 
 def protected_version(protocol: Protocol, configuration: Mapping[str, str]) -> Version:
-    """Return the version before which checkpoints are protected; 0 if none is.
+    """Return the version before which checkpoints are protected; 0 if none are.
 
     They can only be deleted with all of the history before this version.
     """
@@ -196,13 +182,7 @@ def protected_version(protocol: Protocol, configuration: Mapping[str, str]) -> V
 
 
 def num_indexed_columns(configuration: Mapping[str, str]) -> int:
-    """Return the number of leaf columns with statistics; -1 for all.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the property is not an integer of at least -1.
-    """
+    """Return the number of leaf columns with statistics; -1 for all."""
     text = configuration.get(NUM_INDEXED_COLUMNS)
     count = DEFAULT_INDEXED_COLUMNS if text is None else _integer(text)
     if count is None or count < -1:
@@ -213,32 +193,20 @@ def num_indexed_columns(configuration: Mapping[str, str]) -> int:
 
 
 def has_change_data_feed(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if the change data feed is enabled."""
+    """Return True if the change data feed is enabled."""
     return _is_active(
         protocol, TableFeature.CHANGE_DATA_FEED, configuration, ENABLE_CHANGE_DATA_FEED
     )
 
 
 def checkpoint_interval(configuration: Mapping[str, str]) -> int:
-    """Return the number of commits between automatic checkpoints.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the property is not an integer of at least 1.
-    """
+    """Return the number of commits between automatic checkpoints."""
     interval = _interval(configuration, CHECKPOINT_INTERVAL)
     return DEFAULT_CHECKPOINT_INTERVAL if interval is None else interval
 
 
 def compaction_interval(configuration: Mapping[str, str]) -> int | None:
-    """Return the number of commits per automatic log compaction; None if disabled.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the property is not an integer of at least 1.
-    """
+    """Return the number of commits per automatic log compaction; None if disabled."""
     return _interval(configuration, COMPACTION_INTERVAL)
 
 
@@ -253,25 +221,10 @@ def _interval(configuration: Mapping[str, str], name: str) -> int | None:
 
 
 def max_deleted_share(protocol: Protocol, configuration: Mapping[str, str]) -> float:
-    """Return the share of a file's rows that a deletion vector may delete; if a greater share is
-    deleted, the file is rewritten.
+    """Return the greatest share of a file's rows that a deletion vector may delete.
 
-    The table property sets it, which is our own: 0 for no deletion vectors, 1 for no file that is
-    rewritten. The default keeps readers from reading more rows to skip than to return.
-
-    Raises
-    ------
-    InvalidArgumentError
-        It is not a number from 0 to 1.
-
-    Examples
-    --------
-    >>> on = {"delta.enableDeletionVectors": "true"}
-    >>> vectors = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
-    >>> max_deleted_share(vectors, on), max_deleted_share(vectors, {})
-    (0.5, 0.0)
-    >>> max_deleted_share(vectors, {**on, "sparkdelta.maxDeletedShare": "1"})
-    1.0
+    A file of which more is deleted is rewritten: 0 for no deletion vectors, 1 for no rewrites. The
+    default keeps readers from reading more rows to skip than to return.
     """
     is_active = is_supported(protocol, TableFeature.DELETION_VECTORS) and is_on(
         configuration, ENABLE_DELETION_VECTORS
@@ -290,7 +243,7 @@ def max_deleted_share(protocol: Protocol, configuration: Mapping[str, str]) -> f
 
 
 def is_append_only(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if data must not be changed or removed."""
+    """Return True if data must not be changed or removed."""
     return _is_active(protocol, TableFeature.APPEND_ONLY, configuration, APPEND_ONLY)
 
 
@@ -304,13 +257,7 @@ def compression(configuration: Mapping[str, str]) -> str:
 
 
 def target_file_size(configuration: Mapping[str, str]) -> int | None:
-    """Return the target size of new files in bytes; None unless optimized writes are enabled.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the property is not a size.
-    """
+    """Return the target size of new files in bytes; None unless optimized writes are enabled."""
     if not is_on(configuration, OPTIMIZE_WRITE):
         return None
     size = declared_file_size(configuration)
@@ -318,7 +265,7 @@ def target_file_size(configuration: Mapping[str, str]) -> int | None:
 
 
 def compacts_after_commits(configuration: Mapping[str, str]) -> bool:
-    """True if small files are compacted after a commit.
+    """Return True if small files are compacted after a commit.
 
     ``auto`` and ``legacy`` are values of Databricks, and `AUTO_OPTIMIZE` is an older name.
     """
@@ -327,13 +274,7 @@ def compacts_after_commits(configuration: Mapping[str, str]) -> bool:
 
 
 def declared_file_size(configuration: Mapping[str, str]) -> int | None:
-    """Return `delta.targetFileSize` in bytes; None if the table does not have it.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the property is not a size.
-    """
+    """Return `delta.targetFileSize` in bytes; None if the table does not have it."""
     text = configuration.get(TARGET_FILE_SIZE)
     if text is None:
         return None
@@ -344,7 +285,7 @@ def declared_file_size(configuration: Mapping[str, str]) -> int | None:
 
 
 def is_type_widening_enabled(protocol: Protocol, configuration: Mapping[str, str]) -> bool:
-    """True if type widening is enabled."""
+    """Return True if type widening is enabled."""
     return _is_active(protocol, TableFeature.TYPE_WIDENING, configuration, ENABLE_TYPE_WIDENING)
 
 

@@ -14,15 +14,7 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 
 
 def is_supported_type_change(from_type: str, to_type: str) -> bool:
-    """True if readers can convert stored values of `from_type` to `to_type`.
-
-    Examples
-    --------
-    >>> is_supported_type_change("byte", "long"), is_supported_type_change("long", "double")
-    (True, False)
-    >>> is_supported_type_change("integer", "decimal(12,2)")
-    True
-    """
+    """Return True if readers can convert stored values of `from_type` to `to_type`."""
     if from_type == to_type or from_type == "void":
         return True
     if from_type in _INTEGERS and to_type in _INTEGERS:

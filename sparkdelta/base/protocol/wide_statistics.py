@@ -21,7 +21,7 @@ def num_records(stats: JsonText | None) -> int | None:
 
 
 def wide_statistics(stats: JsonText | None, *, num_records: int, cardinality: int) -> JsonText:
-    """Return statistics with wide bounds, which stay true when a deletion vector deletes rows.
+    """Return statistics with wide bounds, which stay valid when a deletion vector deletes rows.
 
     Bounds and unknown members are unchanged. A null count that says that all rows are null becomes
     `numRecords`: other counts than that and zero say nothing in wide statistics.

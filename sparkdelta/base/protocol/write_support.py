@@ -21,15 +21,7 @@ _NEVER_WRITTEN = (
 
 
 def check_data_writable(protocol: Protocol, *, path: str) -> None:
-    """Raise if writing data files to the table is not implemented.
-
-    Raises
-    ------
-    WriteNotImplementedError
-        If features are not implemented; it names all of them.
-    DeltaError
-        As raised by `check_writable`.
-    """
+    """Raise if writing data files to the table is not implemented."""
     check_writable(protocol, path=path)
     missing = tuple(f.value for f in _NEVER_WRITTEN if is_supported(protocol, f))
     if missing:

@@ -19,21 +19,15 @@ ZCUBE_ID, ZCUBE_COLUMNS = "ZCUBE_ID", "ZCUBE_ZORDER_BY"
 """The tags of files of a Z-cube: its id, and the names of its columns as a JSON list."""
 
 MIN_ZCUBE_BYTES = 100 << 30
-"""A Z-cube of so many bytes is left alone, unless the caller says otherwise."""
+"""The size from which a Z-cube is left alone by default."""
 
 MAX_ZCUBE_BYTES = 150 << 30
-"""Files are put together into Z-cubes of about so many bytes, unless the caller says otherwise."""
+"""The approximate size of new Z-cubes by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZCube:
-    """A Z-cube that is about to be written.
-
-    Attributes
-    ----------
-    columns
-        The names of the columns by which it is clustered, as SQL writes them.
-    """
+    """A Z-cube that is about to be written; `columns` are spelled as in SQL."""
 
     id: str
     columns: tuple[str, ...]

@@ -74,7 +74,7 @@ CHANGES = _struct(
     remove=StructType([*REMOVE.fields, StructField("stats", StringType())]),
     cdc=CDC,
 )
-"""The actions that tell which rows a commit changed (PROTOCOL.md#add-cdc-file)."""
+"""The actions that show which rows a commit changed (PROTOCOL.md#add-cdc-file)."""
 
 FILE_REFERENCES = _struct(
     add=StructType([ADD[name] for name in ("path", "deletionVector")]),

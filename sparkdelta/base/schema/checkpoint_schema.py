@@ -60,8 +60,7 @@ class CheckpointSchema:
     partition_keys
         The physical name and the field of each partition column.
     with_json, with_struct
-        True if statistics are written as JSON (`stats`) or as a struct (`stats_parsed`), from
-        `delta.checkpoint.writeStatsAsJson` and `delta.checkpoint.writeStatsAsStruct`.
+        True if statistics are written as JSON (`stats`) or as a struct (`stats_parsed`).
     """
 
     statistics: StructType
@@ -91,7 +90,7 @@ class CheckpointSchema:
 
     @property
     def table_actions(self) -> StructType:
-        """The columns of non-file actions, without those that only V2 checkpoints have."""
+        """The columns of non-file actions, without the ones that only V2 checkpoints have."""
         return StructType(
             [
                 StructField("txn", TXN),
@@ -123,8 +122,9 @@ class CheckpointSchema:
 
     @property
     def rarely_repeated(self) -> list[str]:
-        """The leaf columns of `add`, dotted as in Parquet, whose values are mostly distinct, so
-        that dictionary encoding does not pay off.
+        """The leaf columns of `add`, dotted as in Parquet, of mostly distinct values.
+
+        Dictionary encoding does not pay off for them.
         """
         bounds = [
             ".".join((kind, *path))
@@ -137,13 +137,9 @@ class CheckpointSchema:
         return [f"add.{name}" for name in present] + [f"add.{STATS_PARSED}.{p}" for p in bounds]
 
     def fingerprint(self, layout: str, columns: Sequence[tuple[str, ...]] = ()) -> str:
-        """Return a hash of the column types and the layout, which all sidecars of one checkpoint
-        must share.
+        """Return a hash of the column types and the layout, which a checkpoint's sidecars share.
 
-        Parameters
-        ----------
-        columns
-            Physical names of the data columns that the layout depends on.
+        `columns` are the physical names of the data columns that the layout depends on.
         """
         types = f"{self.partition_values.json()} {self.sidecar_file.json()}"
         text = f"2 {layout} {json.dumps(columns)} {types}"

@@ -43,12 +43,7 @@ def path_text(path: ColumnPath) -> str:
 
 
 def spelled_path(schema: StructType, path: ColumnPath) -> ColumnPath:
-    """Return a path as the schema spells it.
-
-    Raises
-    ------
-    ColumnNotFoundError
-    """
+    """Return a path as the schema spells it."""
     names: list[str] = []
     data_type: DataType = schema
     for name in path:
@@ -71,9 +66,7 @@ def type_at(schema: StructType, path: ColumnPath) -> DataType:
 
 
 def field_at(schema: StructType, path: ColumnPath) -> StructField | None:
-    """Return the field at a path that is spelled as in the schema; None for an element, key or
-    value.
-    """
+    """Return the field at a path spelled as in the schema; None for elements, keys and values."""
     parent = type_at(schema, path[:-1])
     return parent[path[-1]] if isinstance(parent, StructType) else None
 
@@ -81,15 +74,7 @@ def field_at(schema: StructType, path: ColumnPath) -> StructField | None:
 def with_column(
     schema: StructType, parent: ColumnPath, field: StructField, position: Position | None
 ) -> StructType:
-    """Return the schema with a new column, the last one of its struct without a position.
-
-    Raises
-    ------
-    AddColumnParentError
-        The parent is not a struct.
-    DuplicateColumnsError, ColumnNotFoundError
-        The struct has a field of this name, or none that it could come after.
-    """
+    """Return the schema with a new column, the last one of its struct without a position."""
 
     def added(struct: StructType) -> StructType:
         _check_new(struct, (*parent, field.name))
@@ -99,13 +84,7 @@ def with_column(
 
 
 def without_column(schema: StructType, path: ColumnPath) -> StructType:
-    """Return the schema without a column.
-
-    Raises
-    ------
-    DropOnlyColumnError
-        It is the only one of its struct.
-    """
+    """Return the schema without a column."""
 
     def dropped(struct: StructType) -> StructType:
         rest = [field for field in struct.fields if field.name != path[-1]]
@@ -117,13 +96,7 @@ def without_column(schema: StructType, path: ColumnPath) -> StructType:
 
 
 def with_renamed_column(schema: StructType, path: ColumnPath, name: str) -> StructType:
-    """Return the schema with another name for a column.
-
-    Raises
-    ------
-    DuplicateColumnsError
-        Another column has this name.
-    """
+    """Return the schema with another name for a column."""
 
     def renamed(struct: StructType) -> StructType:
         others = StructType([field for field in struct.fields if field.name != path[-1]])
@@ -144,13 +117,7 @@ def with_changed_column(
     change: Callable[[StructField], StructField],
     position: Position | None = None,
 ) -> StructType:
-    """Return the schema with a column changed in place, or moved.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        There is no column that it could come after.
-    """
+    """Return the schema with a column changed in place, or moved."""
 
     def changed(struct: StructType) -> StructType:
         fields = [change(field) if field.name == path[-1] else field for field in struct.fields]
@@ -165,12 +132,9 @@ def with_changed_column(
 def with_wider_type(
     schema: StructType, path: ColumnPath, data_type: DataType, *, is_recorded: bool = True
 ) -> StructType:
-    """Return the schema with another type at a path; the nearest field records the change.
+    """Return the schema with another type at a path.
 
-    Parameters
-    ----------
-    is_recorded
-        False for a change that readers need not know of.
+    The nearest field records the change if `is_recorded`: readers need not know of some changes.
     """
     widened, _ = _widened(schema, path, data_type, () if is_recorded else None)
     assert isinstance(widened, StructType)
@@ -180,8 +144,9 @@ def with_wider_type(
 def _widened(
     before: DataType, path: ColumnPath, after: DataType, trail: ColumnPath | None
 ) -> tuple[DataType, dict[str, object] | None]:
-    """Return a type with the type at a path replaced, and the type change that its field must
-    record; None without a trail.
+    """Return a type with the type at a path replaced, and the change that its field must record.
+
+    The change is None without a trail, or if a field inside records it.
     """
     if not path:
         if trail is None:
@@ -216,7 +181,7 @@ def _members(data_type: DataType) -> list[tuple[str, DataType]]:
 def _with_struct(
     schema: StructType, path: ColumnPath, change: Callable[[StructType], StructType]
 ) -> StructType:
-    """The schema with the struct at a path replaced by the result of a function."""
+    """Return the schema with the struct at a path replaced by the result of a function."""
 
     def changed(data_type: DataType, rest: ColumnPath) -> DataType:
         if not rest:

@@ -25,13 +25,9 @@ def with_column_ids(
     max_id: int,
     new_name: Callable[[], str] = lambda: f"col-{uuid4()}",
 ) -> tuple[StructType, int]:
-    """Assign an id and a physical name to every column without one, at every level; return the
-    schema and the highest id assigned so far.
+    """Assign an id and a physical name to every column without one, at every level.
 
-    Parameters
-    ----------
-    max_id
-        The highest id assigned so far, including ids of dropped columns.
+    Returns the schema and the highest id assigned so far, as `max_id` is: dropped columns count.
     """
     ids = [field.metadata.get(COLUMN_ID) for _, field, _ in fields_within(schema)]
     last = max([max_id, *(number for number in ids if isinstance(number, int))])
@@ -50,8 +46,9 @@ def with_column_ids(
 
 
 def with_own_names(schema: StructType) -> StructType:
-    """Return the schema with physical names that are the columns' own names, at every level, as
-    files have them that were written without column mapping.
+    """Return the schema with the names of columns as their physical names, at every level.
+
+    Files that were written without column mapping have these names.
     """
 
     def named(field: StructField) -> StructField:
@@ -62,9 +59,7 @@ def with_own_names(schema: StructType) -> StructType:
 
 
 def with_ids_of(schema: StructType, earlier: StructType) -> StructType:
-    """Copy the ids and physical names of columns that have the same name and type in an earlier
-    schema.
-    """
+    """Copy ids and physical names from columns of the same name and type in an earlier schema."""
     before = {name_key(field.name): field for field in earlier.fields}
     return StructType([_with_earlier_ids(f, before.get(name_key(f.name))) for f in schema.fields])
 

@@ -22,14 +22,7 @@ PARQUET_FIELD_ID = "parquet.field.id"
 
 
 def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
-    """Return the name of a column in partition values, statistics and, except in `id` mode, data
-    files.
-
-    Raises
-    ------
-    ColumnMappingError
-        The mode requires a physical name and the field has none.
-    """
+    """Return the name of a column in partition values, statistics and (not in `id` mode) files."""
     if mode is ColumnMappingMode.NONE:
         return field.name
     name = (field.metadata or {}).get(PHYSICAL_NAME)
@@ -56,12 +49,12 @@ def physical_path(
 
 
 def physical_type(data_type: DataType, mode: ColumnMappingMode) -> DataType:
-    """Return a type as data files store it: physical names at every level, plain strings and, in
-    `id` mode, field ids under the metadata key that Spark's Parquet reader uses.
+    """Return a type as data files store it: physical names at every level and plain strings.
 
-    Everything is nullable: a file may contain nulls that the schema forbids, and an optimizer that
-    relies on non-nullability would return wrong rows. A field without an id in `id` mode is matched
-    by its physical name, since no file can contain its id.
+    In `id` mode, it has field ids under the metadata key that Spark's Parquet reader uses; a field
+    without an id is matched by its physical name, since no file can contain its id. Everything is
+    nullable: a file may contain nulls that the schema forbids, and an optimizer that relies on
+    non-nullability would return wrong rows.
     """
 
     def physical(field: StructField) -> StructField:
@@ -81,8 +74,7 @@ def physical_field(field: StructField, mode: ColumnMappingMode) -> StructField:
 
 
 def named_by_file(field: StructField, names: Mapping[int, str]) -> StructField:
-    """Rename a field from `physical_field` in `id` mode, at every level, to the names that a file
-    uses for its ids.
+    """Rename a field from `physical_field` in `id` mode to the names that a file uses for its ids.
 
     An id that the file does not contain gets a name that does not exist in the file, so that the
     column reads as null.

@@ -38,15 +38,7 @@ MAX_CLUSTERING_COLUMNS = 4
 
 
 def declared_type(given: str | DataType) -> DataType:
-    """Return a type, given as such or by its SQL name.
-
-    Raises
-    ------
-    ParseException
-        The text is not that of a type.
-    InvalidArgumentError
-        It is that of a column.
-    """
+    """Return a type, given as such or by its SQL name."""
     if isinstance(given, DataType):
         return given
     data_type = DataType.fromDDL(given)
@@ -65,9 +57,7 @@ def identity_metadata(start: int, step: int, *, allows_explicit_values: bool) ->
 
 
 def bounded_text(field: StructField) -> StructField:
-    """Return a CHAR or VARCHAR column as a table's schema stores it: a STRING with the declared
-    type in its metadata.
-    """
+    """Return a CHAR or VARCHAR column as a STRING with the declared type in its metadata."""
     if not isinstance(field.dataType, CharType | VarcharType):
         return field
     metadata = {**(field.metadata or {}), CHAR_OR_VARCHAR: field.dataType.simpleString()}
@@ -75,14 +65,7 @@ def bounded_text(field: StructField) -> StructField:
 
 
 def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None:
-    """Raise if an identity or generated column is declared incorrectly.
-
-    Raises
-    ------
-    InvalidArgumentError
-        An identity column is not a LONG, has a step of 0 or is a partition column; a column is both
-        generated and an identity column; or every column is generated.
-    """
+    """Raise if an identity or generated column is declared incorrectly."""
     for field in schema.fields:
         metadata = field.metadata or {}
         if IDENTITY_START in metadata:
@@ -98,15 +81,7 @@ def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None
 def check_clustering_columns(
     schema: StructType, names: Sequence[str], partition_columns: Sequence[str]
 ) -> tuple[ColumnPath, ...]:
-    """Return the clustering columns, spelled as in the schema.
-
-    Raises
-    ------
-    InvalidArgumentError
-        There are too many columns, a duplicate, or a column whose type has no min/max values; or
-        the table is partitioned.
-    ColumnNotFoundError
-    """
+    """Return the clustering columns, spelled as in the schema, after checks of number and types."""
     paths = [
         found_column(schema, path) for name in names for path in column_list(_CLUSTER_BY, name)
     ]

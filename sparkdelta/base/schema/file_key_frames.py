@@ -15,15 +15,7 @@ from sparkdelta.base.schema.sql_text import text_literal
 
 
 def canonical_path(path: str, *, table_root: str) -> str:
-    """Return SQL for a path that is equal for all spellings of one path in the log.
-
-    See `base.protocol.file_paths.canonical_path`.
-
-    Parameters
-    ----------
-    path
-        SQL expression of type STRING; so is the result.
-    """
+    """Return SQL (STRING) for `base.protocol.file_paths.canonical_path`."""
     decoded = decoded_path(path)
     root = text_literal(f"{scheme_and_authority(table_root)}/")
     return (
@@ -35,14 +27,7 @@ def canonical_path(path: str, *, table_root: str) -> str:
 
 
 def decoded_path(path: str) -> str:
-    """Return SQL for the decoded path of a URI in the log; see
-    `base.protocol.file_paths.decode_path`.
-
-    Parameters
-    ----------
-    path
-        SQL expression of type STRING; so is the result.
-    """
+    """Return SQL (STRING) for `base.protocol.file_paths.decode_path`."""
     # url_decode decodes "+" to a space, as in forms. A path with a malformed escape is unchanged.
     return (
         f"CASE WHEN contains({path}, '%') "
@@ -51,13 +36,7 @@ def decoded_path(path: str) -> str:
 
 
 def deletion_vector_id(deletion_vector: str) -> str:
-    """Return SQL for `deletionVector.uniqueId` (STRING); empty without a deletion vector.
-
-    Parameters
-    ----------
-    deletion_vector
-        SQL expression of type STRUCT.
-    """
+    """Return SQL for `deletionVector.uniqueId` (STRING); empty without a deletion vector."""
     vector = f"({deletion_vector})"
     offset = f"CAST({vector}.`offset` AS string)"
     unique_id = (
@@ -68,13 +47,7 @@ def deletion_vector_id(deletion_vector: str) -> str:
 
 
 def absolute_path(path: str, *, table_root: str) -> str:
-    """Return SQL for the absolute, decoded path of a file; relative paths are below the table root.
-
-    Parameters
-    ----------
-    path
-        SQL expression of type STRING; so is the result.
-    """
+    """Return SQL (STRING) for the absolute, decoded path of a file in the log."""
     canonical = canonical_path(path, table_root=table_root)
     return (
         f"CASE WHEN regexp_like({path}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)') THEN {canonical} "
@@ -83,14 +56,7 @@ def absolute_path(path: str, *, table_root: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """Return SQL for an absolute path with single slashes; see
-    `base.protocol.file_paths.plain_path`.
-
-    Parameters
-    ----------
-    path
-        SQL expression of type STRING; so is the result.
-    """
+    """Return SQL (STRING) for `base.protocol.file_paths.plain_path` of an absolute path."""
     # Two slashes after the scheme begin an authority, three or more do not.
     without_authority = f"regexp_replace({path}, '^([^:/]*:)/{{3,}}', '$1/')"
     single = f"regexp_replace({without_authority}, '(?<!^[^:/]{{0,40}}:)/+', '/')"

@@ -55,22 +55,9 @@ _LITERAL = re.compile(
 
 
 def check_iceberg_types(schema: StructType, version: int | None) -> None:
-    """Raise if the schema has a type, a recorded type change or a default that Iceberg does not
-    support.
+    """Raise if Iceberg lacks a type, a recorded type change or a default of the schema.
 
-    Parameters
-    ----------
-    version
-        The version of Iceberg compatibility; None if it is not enabled.
-
-    Raises
-    ------
-    IcebergCompatError
-
-    References
-    ----------
-    PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-    PROTOCOL.md#writer-requirements-for-icebergcompatv2, protocol_rfcs/iceberg-compat-v3.md
+    `version` is the version of Iceberg compatibility; None if it is not enabled.
     """
     if version is None:
         return

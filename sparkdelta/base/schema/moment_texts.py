@@ -17,13 +17,7 @@ _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 
 
 def date_text(value: str) -> str:
-    """Return SQL for a DATE as text, ``yyyy-MM-dd``; years outside of 0 to 9999 have a sign.
-
-    Examples
-    --------
-    >>> spark.sql(f"SELECT {date_text("DATE '1582-10-06'")} AS text").first().text  # doctest: +SKIP
-    '1582-10-06'
-    """
+    """Return SQL for a DATE as text, ``yyyy-MM-dd``; years outside of 0 to 9999 have a sign."""
     year, month, day = (f"{part}({value})" for part in ("year", "month", "day"))
     return (
         f"concat(IF({year} BETWEEN 0 AND 9999, lpad(CAST({year} AS STRING), 4, '0'), "
@@ -38,8 +32,6 @@ def in_utc(value: str) -> str:
 
 
 def time_text(value: str) -> str:
-    """Return SQL for a TIMESTAMP_NTZ as text with six digits of fraction,
-    ``yyyy-MM-dd HH:mm:ss.SSSSSS``.
-    """
+    """Return SQL for a TIMESTAMP_NTZ as text, ``yyyy-MM-dd HH:mm:ss.SSSSSS``."""
     text = f"CAST({value} AS STRING)"  # without fraction, or trailing zeros of it
     return f"concat(split_part({text}, '.', 1), '.', rpad(split_part({text}, '.', 2), 6, '0'))"

@@ -25,13 +25,9 @@ ParquetPath: TypeAlias = tuple[str, ...]
 
 
 def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int]:
-    """Assign an id to every element, key and value without one, in the metadata of the nearest
-    enclosing field; return the schema and the highest id assigned so far.
+    """Assign an id to every element, key and value without one, in the nearest enclosing field.
 
-    Parameters
-    ----------
-    schema
-        A schema with column ids and physical names.
+    Returns the schema, which must have column ids, and the highest id assigned so far.
     """
     existing = (_assigned_ids(field).values() for _, field, _ in fields_within(schema))
     last = max([max_id, *(number for numbers in existing for number in numbers)])
@@ -50,13 +46,7 @@ def with_nested_ids(schema: StructType, *, max_id: int) -> tuple[StructType, int
 
 
 def nested_field_ids(schema: StructType) -> dict[ParquetPath, int]:
-    """Return the ids of elements, keys and values by their path in data files.
-
-    Raises
-    ------
-    ColumnMappingError
-        An element, key or value has no id.
-    """
+    """Return the ids of elements, keys and values by their path in data files."""
     return dict(_ids_of_fields(schema, ()))
 
 
@@ -81,7 +71,7 @@ def _ids(
 
 
 def _keys(field: StructField) -> Iterator[str]:
-    """Yield the keys of the nested ids of a field, without those of fields inside it."""
+    """Yield the keys of the nested ids of a field, except inside nested fields."""
 
     def walked(data_type: DataType, key: str) -> Iterator[str]:
         for name, inner in parts(data_type):

@@ -34,15 +34,7 @@ _ESCAPED_BYTES = r"^(\\u00[0-9A-Fa-f]{2})+$"
 
 
 def partition_value(partition_values: str, key: str) -> str:
-    """Return SQL for the serialized value (STRING) of one partition column.
-
-    Parameters
-    ----------
-    partition_values
-        SQL for the MAP<STRING, STRING> of an add or remove action.
-    key
-        The column's physical name.
-    """
+    """Return SQL for the serialized value (STRING) of the partition column with a physical name."""
     return f"try_element_at({partition_values}, {text_literal(key)})"
 
 
@@ -74,13 +66,6 @@ def typed_partition_value(text: str, field: StructField, *, time_zone: str) -> s
 
     A string that is not a value of the type fails the query (`InvalidPartitionValueError`). The
     type of a collated column is a plain STRING, as in the rows of a scan.
-
-    Parameters
-    ----------
-    text
-        SQL expression of type STRING.
-    time_zone
-        The time zone of timestamps written without one.
     """
     value = value_of_text(text, field.dataType, time_zone=time_zone)
     problem = text_literal(
@@ -112,15 +97,7 @@ def is_invalid_partition_value(text: str, field: StructField, *, time_zone: str)
 
 
 def value_of_text(text: str, data_type: DataType, *, time_zone: str) -> str:
-    """Return SQL that converts a string of the log to a type; null if it is not of the type.
-
-    Parameters
-    ----------
-    text
-        SQL expression of type STRING.
-    time_zone
-        The time zone of timestamps written without one.
-    """
+    """Return SQL that converts a string of the log to a type; null if it is not of the type."""
     if isinstance(data_type, StringType):
         return text
     if isinstance(data_type, BinaryType):

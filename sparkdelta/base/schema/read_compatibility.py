@@ -22,21 +22,11 @@ def is_read_compatible(
     written_mode: ColumnMappingMode = ColumnMappingMode.NONE,
     read_mode: ColumnMappingMode = ColumnMappingMode.NONE,
 ) -> bool:
-    """True if all rows written with one schema can be read with another: columns may only be added,
-    types widened, and `NOT NULL` dropped.
+    """Return True if all rows written with one schema can be read with another.
 
-    Parameters
-    ----------
-    written_mode, read_mode
-        The column mapping mode of each schema: columns of one name must have one name in data
-        files, too, and field ids in both or in none.
-
-    Examples
-    --------
-    >>> from pyspark.sql.types import StructType
-    >>> a, b = (StructType.fromDDL(ddl) for ddl in ("x INT", "x INT, y INT"))
-    >>> is_read_compatible(a, b), is_read_compatible(b, a)
-    (True, False)
+    Columns may only be added, types widened, and `NOT NULL` dropped. With the column mapping modes
+    of the schemas, columns of one name must have one name in data files, too, and field ids in
+    both or in none.
     """
     modes = written_mode, read_mode
     if ColumnMappingMode.ID in modes and written_mode is not read_mode:
@@ -67,8 +57,9 @@ def is_read_compatible(
 
 
 def _stored_name(field: StructField, mode: ColumnMappingMode) -> str:
-    """The name of a column in data files. Where mapping by name is enabled on a table that has
-    files, it is the name of the column.
+    """Return the name of a column in data files.
+
+    It is the column's own where mapping by name was enabled on a table that has files.
     """
     if mode is ColumnMappingMode.NONE:
         return field.name

@@ -37,13 +37,11 @@ _BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
 
 
 def is_longer_text(before: str | None, after: str | None) -> bool:
-    """True if every text of one declared type is a value of another; None is STRING.
+    """Return True if every text of one declared type is a value of another; None is STRING.
 
     Examples
     --------
     >>> is_longer_text("char(3)", "varchar(3)"), is_longer_text("varchar(3)", "char(9)")
-    (True, False)
-    >>> is_longer_text("varchar(3)", None), is_longer_text(None, "varchar(3)")
     (True, False)
     """
     if after is None:
@@ -56,28 +54,16 @@ def is_longer_text(before: str | None, after: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """A condition that no row may meet, and the error to raise if one does.
-
-    Attributes
-    ----------
-    condition
-        A SQL expression that is true for an invalid row.
-    """
+    """A SQL condition that is true for invalid rows, and the error to raise for them."""
 
     condition: str
     error: ConstraintError
 
 
 def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
-    """Return checks for nulls in non-nullable columns, fields, elements and values, and for strings
-    longer than their CHAR or VARCHAR length.
+    """Return checks for forbidden nulls, and for strings longer than their CHAR or VARCHAR length.
 
     The fields of a null struct are not checked.
-
-    Raises
-    ------
-    WriteNotImplementedError
-        The declared type of a column cannot be parsed, or is no longer that of the column.
     """
     return [
         check
@@ -105,7 +91,7 @@ def _field_checks(
 
 
 class _OtherTypeError(Exception):
-    """A declared type has other fields than the type of a column."""
+    """The error for a declared type with other fields than the type of the column."""
 
 
 def _declared_type(text: str) -> DataType:
@@ -117,12 +103,7 @@ def _declared_type(text: str) -> DataType:
 
 
 def _with_lengths(stored: DataType, declared: DataType) -> DataType:
-    """Return a type with the CHAR and VARCHAR types that were declared for its texts.
-
-    Raises
-    ------
-    _OtherTypeError
-    """
+    """Return a type with the CHAR and VARCHAR types that were declared for its texts."""
     if isinstance(stored, StringType) and isinstance(declared, CharType | VarcharType):
         return declared
     if isinstance(stored, ArrayType) and isinstance(declared, ArrayType):

@@ -38,16 +38,10 @@ _WIDENED = (*_INTEGERS, FloatType, DateType, DecimalType)
 
 
 def merged_schema(table: StructType, rows: StructType, *, widening: bool = False) -> StructType:
-    """Merge the schema of rows into that of a table: new columns and fields are appended as
-    nullable, `void` gets the type of the rows, and types are widened if allowed.
+    """Merge the schema of rows into the schema of a table, which `matched_columns` then checks.
 
-    `matched_columns` checks if the rows fit the merged schema.
-
-    Parameters
-    ----------
-    widening
-        True if the table's types may be widened; each type change is recorded in the field
-        metadata.
+    New columns and fields are appended as nullable, and `void` gets the type of the rows. With
+    `widening`, types are widened, and each change is recorded in the field metadata.
     """
     row_fields = {name_key(field.name): field for field in rows.fields}
     table_names = {name_key(field.name) for field in table.fields}
@@ -84,9 +78,10 @@ def _merged_type(table: DataType, rows: DataType, *, widening: bool) -> DataType
 
 
 def _wider(table: DataType, rows: DataType) -> DataType:
-    """Return the type that a column gets when rows of another type are written: the type of the
-    rows if readers can convert stored values to it, or a DECIMAL that holds the values of both;
-    else the table's type.
+    """Return the type that a column gets when rows of another type are written.
+
+    It is the type of the rows if readers can convert stored values to it, or a DECIMAL that holds
+    the values of both; else the table's type.
     """
     if not (isinstance(table, _WIDENED) and isinstance(rows, AtomicType)):
         return table
@@ -96,8 +91,9 @@ def _wider(table: DataType, rows: DataType) -> DataType:
 
 
 def _common_decimal(table: DataType, rows: DecimalType) -> DataType:
-    """Return the DECIMAL that holds the digits of both types, or the table's type if there is none
-    or it holds the fractions of the rows already.
+    """Return the DECIMAL that holds the digits of both types, or the table's type if there is none.
+
+    It is also the table's if that holds the fractions of the rows already.
     """
     if isinstance(table, DecimalType):
         digits, scale = table.precision - table.scale, table.scale
@@ -113,9 +109,7 @@ def _common_decimal(table: DataType, rows: DecimalType) -> DataType:
 def _changes(
     path: str, before: DataType, after: DataType
 ) -> Iterator[tuple[str, DataType, DataType]]:
-    """Yield the changed types with their field paths, without those in nested struct fields, which
-    record changes in their own metadata.
-    """
+    """Yield the changed types with their field paths, except nested fields, which record theirs."""
     if inner := parts_together(before, after):
         for name, old, new in inner:
             yield from _changes(f"{path}.{name}", old, new)

@@ -21,9 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.]+|`(?:[^`]|``)+`")
 
 
 def is_name(text: str) -> bool:
-    """True if a user's expression is no more than a name or a number: in parentheses, it can be a
-    part of other text.
-    """
+    """Return True if a user's expression is just a name or a number, safe inside other SQL."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -47,8 +45,9 @@ def type_text(data_type: DataType) -> str:
 
 
 def simple_type_text(simple_name: str) -> str:
-    """Return a type given by simple name as SQL text; TIMESTAMP is made explicit, as its meaning
-    depends on a session setting.
+    """Return a type given by simple name as SQL text.
+
+    TIMESTAMP is made explicit, because its meaning depends on a session setting.
     """
     return "timestamp_ltz" if simple_name == "timestamp" else simple_name
 

@@ -26,8 +26,10 @@ def statistics_columns(
     partition_columns: Sequence[str],
     configuration: Mapping[str, str],
 ) -> tuple[ColumnPath, ...]:
-    """Return the leaf data columns with statistics: those in `delta.dataSkippingStatsColumns`, or
-    else the first `delta.dataSkippingNumIndexedCols`.
+    """Return the leaf data columns with statistics.
+
+    `delta.dataSkippingStatsColumns` names them; else they are the first
+    `delta.dataSkippingNumIndexedCols`.
     """
     partitions = {name_key(name) for name in partition_columns}
     data = StructType([field for field in schema.fields if name_key(field.name) not in partitions])
@@ -42,12 +44,7 @@ def statistics_columns(
 
 
 def check_statistics_columns(schema: StructType, configuration: Mapping[str, str]) -> None:
-    """Raise if `delta.dataSkippingStatsColumns` names a column that is not in the schema.
-
-    Raises
-    ------
-    ColumnNotFoundError
-    """
+    """Raise if `delta.dataSkippingStatsColumns` names a column that is not in the schema."""
     named = configuration.get(STATISTICS_COLUMNS)
     for path in [] if named is None else column_list(STATISTICS_COLUMNS, named):
         found_column(schema, path)
@@ -60,12 +57,7 @@ def string_prefix_length(configuration: Mapping[str, str]) -> int:
 
 
 def found_column(schema: StructType, path: ColumnPath) -> ColumnPath:
-    """Return the path spelled as in the schema, which it matches case-insensitively.
-
-    Raises
-    ------
-    ColumnNotFoundError
-    """
+    """Return the path spelled as in the schema, which it matches case-insensitively."""
     found = known_path(schema, path)
     if len(found) < len(path):
         raise ColumnNotFoundError(column=".".join(path), available=schema.names)

@@ -30,15 +30,7 @@ _TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 
 
 def parsed_statistics(stats: str, *, statistics: StructType) -> str:
-    """Return SQL for `add.stats` parsed into a struct; null if it is missing or invalid JSON.
-
-    Parameters
-    ----------
-    stats
-        SQL expression of type STRING.
-    statistics
-        The type of the result.
-    """
+    """Return SQL for `add.stats` (STRING) parsed into a struct; null if missing or invalid JSON."""
     if not _has_temporal_leaves(statistics):
         return from_json_text(stats, statistics, **_JSON_OPTIONS)
     # Dates and timestamps are read as strings, because their parsing in JSON depends on settings of

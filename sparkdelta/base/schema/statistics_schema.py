@@ -34,11 +34,11 @@ _ORDERED_TYPES = (NumericType, StringType, DateType, TimestampType, TimestampNTZ
 def statistics_schema(
     schema: StructType, partition_columns: tuple[str, ...], mode: ColumnMappingMode
 ) -> StructType:
-    """Return the type of `stats_parsed` with physical names: min/max values for ordered types, null
-    counts for all. A column widened from FLOAT has no min/max values.
+    """Return the type of `stats_parsed` with physical names.
 
-    Every data column is included, independent of `delta.dataSkippingNumIndexedCols` at the time a
-    file was written; statistics missing in a file read as null.
+    Ordered types have min/max values, unless the column was widened from FLOAT; all have null
+    counts. Every data column is included, independent of `delta.dataSkippingNumIndexedCols` at the
+    time a file was written; statistics missing in a file read as null.
     """
     partitions = {name_key(name) for name in partition_columns}
     data = StructType([field for field in schema.fields if name_key(field.name) not in partitions])
@@ -95,14 +95,7 @@ def leaves(
 def narrowed_statistics(
     statistics: StructType, paths: Sequence[tuple[str, ...]]
 ) -> StructType | None:
-    """Return the part of a `stats_parsed` type that covers some columns, or None if there is no
-    such part.
-
-    Parameters
-    ----------
-    paths
-        Physical names of columns.
-    """
+    """Return the part of a `stats_parsed` type that covers these physical paths, or None."""
     fields = []
     for field in statistics.fields:
         if isinstance(field.dataType, StructType):
@@ -128,8 +121,9 @@ def _only(data_type: StructType, paths: Sequence[tuple[str, ...]]) -> StructType
 
 
 def spelled(statistics: DataType, kind: str) -> str:
-    """Return the name of a statistics field in `statistics`: the protocol's appendix spells
-    nullCount as nullCounts, and some writers use that name.
+    """Return the name of a statistics field, which may be nullCounts for nullCount.
+
+    The protocol's appendix and some writers use that name.
     """
     names = statistics.names if isinstance(statistics, StructType) else []
     return "nullCounts" if kind == "nullCount" and _only_plural(names) else kind
@@ -140,8 +134,9 @@ def _only_plural(names: Sequence[str]) -> bool:
 
 
 def reliable_statistics(stored: StructType, wanted: StructType) -> StructType:
-    """Return the type of a checkpoint's statistics without leaves whose conversion to the wanted
-    type needs a time zone, since the writer's time zone is unknown.
+    """Return the type of a checkpoint's statistics without leaves that need a time zone to convert.
+
+    The writer's time zone is unknown.
     """
     types = {spelled(stored, field.name): field.dataType for field in wanted.fields}
     fields = []
@@ -163,7 +158,7 @@ def _has_zone(*types: DataType) -> bool:
 
 
 def covers(stored: StructType, wanted: StructType) -> bool:
-    """True if every leaf of the wanted type is stored, of any type."""
+    """Return True if every leaf of the wanted type is stored, of any type."""
     for field in wanted.fields:
         name = spelled(stored, field.name)
         if name not in stored.names:

@@ -43,17 +43,11 @@ _DATETIME_TYPES = (DateType, TimestampType, TimestampNTZType)
 
 
 def can_assign(given: DataType, wanted: DataType) -> bool:
-    """True if values of one type may be stored in a column of another, subject to overflow checks.
+    """Return True if values of one type, unless they overflow, may be stored as another.
 
     Numeric types can be assigned to each other, and so can dates and timestamps. Every atomic type
     can be assigned to STRING, but STRING to no other type. A struct may lack fields, but must not
     have extra ones.
-
-    Examples
-    --------
-    >>> from pyspark.sql.types import IntegerType, LongType
-    >>> can_assign(LongType(), IntegerType()), can_assign(StringType(), IntegerType())
-    (True, False)
     """
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
@@ -75,14 +69,9 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
 
 
 def is_exact(given: DataType, wanted: DataType) -> bool:
-    """True if numbers of a type that `can_assign` allows are stored as they are, or raise an error,
-    but are never rounded or cut off. Days of timestamps are not rounded: they are converted.
+    """Return True if assignable numbers are stored exactly or raise errors, but never are rounded.
 
-    Examples
-    --------
-    >>> from pyspark.sql.types import DoubleType, IntegerType, LongType
-    >>> is_exact(LongType(), IntegerType()), is_exact(DoubleType(), IntegerType())
-    (True, False)
+    Conversions between dates and timestamps count as exact.
     """
     if isinstance(given, StructType) and isinstance(wanted, StructType):
         wanted_fields = {name_key(field.name): field for field in wanted.fields}
@@ -111,22 +100,11 @@ def _scale(data_type: DataType) -> int:
 
 
 def can_convert(given: DataType, wanted: DataType, *, adds_fields: bool = False) -> bool:
-    """True if UPDATE and MERGE may set a column of one type to a value of another.
+    """Return True if UPDATE and MERGE may set a column of one type to a value of another.
 
     They allow every conversion of atomic types that ANSI SQL has, such as STRING to INT, which
-    fails for a value that does not fit.
-
-    Parameters
-    ----------
-    adds_fields
-        True if the table's schema evolves, so that a struct may lack fields of the column; else it
-        must have the same.
-
-    Examples
-    --------
-    >>> from pyspark.sql.types import IntegerType
-    >>> can_convert(StringType(), IntegerType()), can_convert(DateType(), IntegerType())
-    (True, False)
+    fails for a value that does not fit. If the table's schema evolves (`adds_fields`), a struct may
+    lack fields of the column; else it must have the same.
     """
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
@@ -167,13 +145,10 @@ def assigned(
     kept: tuple[str, DataType] | None = None,
     depth: int = 0,
 ) -> str:
-    """Return a SQL expression that converts a value to the column's type, or raises if it does not
-    fit.
+    """Return SQL that converts a value to the column's type, or raises if it does not fit.
 
     Parameters
     ----------
-    value
-        A SQL expression of type `given`.
     wanted
         A type that `can_assign` or `can_convert` allows.
     column
@@ -240,15 +215,13 @@ def assigned(
 
 
 def field_of(value: str, data_type: DataType, name: str) -> tuple[str, DataType] | None:
-    """Return the field of a struct, found by name ignoring case, as a SQL expression, and its
-    type.
-    """
+    """Return SQL for the field of a struct, found by name ignoring case, and its type."""
     field = field_named(data_type, name)
     return None if field is None else (f"{value}.{quoted(field.name)}", field.dataType)
 
 
 def _has_more_fields(data_type: DataType, other: DataType) -> bool:
-    """True if a struct, or a struct directly inside it, has a field that another lacks."""
+    """Return True if a struct, or a struct directly inside it, has a field that another lacks."""
     if not isinstance(data_type, StructType) or not isinstance(other, StructType):
         return False
     fields = {name_key(field.name): field.dataType for field in other.fields}

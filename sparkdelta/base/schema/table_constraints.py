@@ -45,8 +45,6 @@ class Identity:
     ----------
     mark
         The last generated value (`delta.identity.highWaterMark`); None before the first.
-    allows_explicit_values
-        True if writes may provide explicit values.
     """
 
     start: int
@@ -56,21 +54,13 @@ class Identity:
 
     @property
     def next_value(self) -> int:
-        """The next value to generate.
-
-        Examples
-        --------
-        >>> Identity(10, 5, None, False).next_value, Identity(10, 5, 15, False).next_value
-        (10, 20)
-        >>> Identity(-1, -2, -4, True).next_value
-        -5
-        """
+        """The next value to generate."""
         if self.mark is None:
             return self.start
         return self.start + self.step * max(0, (self.mark - self.start) // self.step + 1)
 
     def is_new(self, value: int) -> bool:
-        """True if a value is beyond the mark, which never moves back."""
+        """Return True if a value is beyond the mark, which never moves back."""
         return self.mark is None or (value - self.mark) * self.step > 0
 
 
@@ -87,16 +77,9 @@ class RowRules:
 def row_rules(
     schema: StructType, protocol: Protocol, configuration: Mapping[str, str], *, path: str
 ) -> RowRules:
-    """Return the rules in force: a rule in column metadata applies only if its table feature is
-    supported.
+    """Return the rules in force: a rule in column metadata needs the support of its table feature.
 
-    Raises
-    ------
-    InvalidSchemaError
-        A rule is not in the format of the protocol.
-    WriteNotImplementedError
-        A rule is on a nested field for which it is not implemented: inside a struct (except for
-        invariants), an array or a map.
+    Rules inside arrays and maps, and of structs except for invariants, are not implemented.
     """
     constraints, defaults = [], dict[str, str]()
     generated, identities = dict[str, str](), dict[str, Identity]()
@@ -124,9 +107,7 @@ def row_rules(
 
 
 def with_marks(schema_string: str, marks: Mapping[str, int]) -> str:
-    """Return a schema string with new high water marks for identity columns, and everything else
-    unchanged.
-    """
+    """Return a schema string with new high water marks for identity columns."""
     document = json.loads(schema_string)
     for column in document["fields"]:
         if column["name"] in marks:

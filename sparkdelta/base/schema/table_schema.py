@@ -48,24 +48,7 @@ _MALFORMED = (
 
 
 def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
-    """Return the table's schema with nullability and metadata as declared at every level.
-
-    Parameters
-    ----------
-    schema_string
-        `metaData.schemaString`.
-    path
-        The table's root, for error messages.
-
-    Raises
-    ------
-    SchemaNotSetError
-        The table has no schema.
-    InvalidSchemaError
-        The schema is not a JSON struct type, or two columns have the same name, ignoring case.
-    UnsupportedDataTypeError
-        A column has an unsupported type.
-    """
+    """Return the table's schema with nullability and metadata as declared at every level."""
     if not schema_string:
         raise SchemaNotSetError(path=path)
     try:
@@ -81,9 +64,7 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
 
 
 def check_not_reserved(name: str) -> None:
-    """Refuse the name of a user's column if sparkdelta or Spark may have a column of that name in
-    the same rows.
-    """
+    """Refuse a column name that sparkdelta or Spark may use in the same rows."""
     key = name_key(name)
     for prefix in _RESERVED_PREFIXES:
         if key.startswith(prefix):
@@ -119,9 +100,7 @@ def _reject_ambiguous_names(schema: StructType) -> None:
 
 
 def partition_fields(schema: StructType, partition_columns: Sequence[str]) -> list[StructField]:
-    """Return the fields of `metaData.partitionColumns` in that order, matched
-    case-insensitively.
-    """
+    """Return the fields of `metaData.partitionColumns` in that order, in any case."""
     by_name = {name_key(field.name): field for field in schema.fields}
     fields = []
     for name in partition_columns:
@@ -147,9 +126,7 @@ def field_named(data_type: DataType, name: str) -> StructField | None:
 
 
 def known_path(schema: StructType, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the longest beginning of a path that leads through structs of the schema, spelled as
-    there; its names match in any case.
-    """
+    """Return the longest part of a path, from its start, that the schema has, spelled as there."""
     path: list[str] = []
     data_type: DataType = schema
     for name in names:
@@ -172,9 +149,7 @@ def quoted_path(names: Iterable[str]) -> str:
 
 
 def as_nullable(data_type: DataType) -> DataType:
-    """Return the type nullable at every level and without field metadata, as a Parquet scan returns
-    it.
-    """
+    """Return the type as Parquet scans return it: nullable at every level, without metadata."""
     return transformed(data_type, field=plain_field, leaf=_plain_leaf, nullable=True)
 
 
@@ -184,7 +159,7 @@ def without_collations(data_type: DataType) -> DataType:
 
 
 def has_collations(data_type: DataType) -> bool:
-    """True if a string at any level has a collation."""
+    """Return True if a string at any level has a collation."""
     return without_collations(data_type) != data_type
 
 
@@ -199,13 +174,7 @@ def _plain_leaf(data_type: DataType) -> DataType:
 
 
 def stored_schema(schema: StructType) -> StructType:
-    """Return the part of a table's schema that new data files hold.
-
-    Raises
-    ------
-    NestedVoidError, EmptySchemaWriteError
-        `void` is where writers must refuse it.
-    """
+    """Return the part of a table's schema that new data files hold."""
     for path, data_type in types_within(schema):
         column = ".".join(path) or "the table"
         error: type[UnsupportedDataTypeError] | None = None
@@ -222,9 +191,7 @@ def stored_schema(schema: StructType) -> StructType:
 
 
 def without_void(data_type: DataType) -> DataType | None:
-    """Return the part of a type that is stored in data files: without `void` fields, and without
-    structs that consist of them. None if nothing is left.
-    """
+    """Return a type without `void` fields and structs of nothing else; None if nothing is left."""
     if isinstance(data_type, NullType):
         return None
     if isinstance(data_type, StructType):

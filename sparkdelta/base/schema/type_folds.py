@@ -47,9 +47,7 @@ def parts(data_type: DataType) -> list[tuple[str, DataType]]:
 
 
 def parts_together(left: DataType, right: DataType) -> list[tuple[str, DataType, DataType]]:
-    """Return the `parts` of two arrays or of two maps in pairs; an empty list for any other
-    types.
-    """
+    """Return the `parts` of two arrays or of two maps in pairs; an empty list for other types."""
     ones, others = parts(left), parts(right)
     if len(ones) != len(others):
         return []

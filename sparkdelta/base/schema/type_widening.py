@@ -17,12 +17,7 @@ TYPE_CHANGES = "delta.typeChanges"
 
 
 def check_type_changes(schema: DataType) -> None:
-    """Raise if the schema records a type change that cannot be read.
-
-    Raises
-    ------
-    UnsupportedTypeChangeError
-    """
+    """Raise if the schema records a type change that cannot be read."""
     for path, field, _ in fields_within(schema):
         for change in (field.metadata or {}).get(TYPE_CHANGES, ()):
             _check(change, ".".join(path))

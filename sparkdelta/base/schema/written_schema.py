@@ -59,25 +59,16 @@ _WRITABLE = (
 
 
 def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructType:
-    """Return the schema of a new table: all columns nullable, with their comments but no other
-    metadata.
+    """Return the schema of a new table: all columns nullable, with comments as their only metadata.
 
-    Parameters
-    ----------
-    any_names
-        True if columns are mapped to physical names, so that their names may contain any character.
-
-    Raises
-    ------
-    DuplicateColumnsError, InvalidColumnNameError, ReservedColumnNameError, UnsupportedDataTypeError
+    With `any_names`, column mapping allows any character in names.
     """
     check_columns(schema, any_names=any_names)
     return StructType([clean_field(field) for field in schema.fields])
 
 
 def check_columns(schema: StructType, *, any_names: bool = False) -> None:
-    """Raise if names differ only in case, a name is invalid in Parquet, or a type cannot be
-    written.
+    """Raise if names differ only in case or are invalid in Parquet, or a type cannot be written.
 
     `void` is written by leaving it out, see `stored_schema`.
     """
@@ -91,16 +82,7 @@ def check_columns(schema: StructType, *, any_names: bool = False) -> None:
 
 
 def check_collations(schema: StructType, protocol: Protocol) -> None:
-    """Raise if a column has a collation, and the table does not support them.
-
-    Raises
-    ------
-    UnsupportedDataTypeError
-
-    References
-    ----------
-    protocol_rfcs/collated-string-type.md
-    """
+    """Raise if a column has a collation, and the table does not support them."""
     if is_supported(protocol, TableFeature.COLLATIONS):
         return
     for field in schema.fields:
@@ -128,14 +110,7 @@ def _check_names(struct: StructType, path: ColumnPath, *, any_names: bool) -> No
 
 
 def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the partition columns, spelled as in the schema.
-
-    Raises
-    ------
-    InvalidPartitionColumnError
-        A column does not exist, is listed twice or has a type without string representation, or no
-        data column is left.
-    """
+    """Return the partition columns, spelled as in the schema, after checks of names and types."""
     by_name = {name_key(field.name): field for field in schema.fields}
     spelled: list[str] = []
     for name in names:
@@ -165,18 +140,7 @@ def matched_columns(
     """Pair each column of the table with the name of the row column that it is filled from.
 
     Names match case-insensitively; None means that the rows lack the column, which is then null.
-
-    Parameters
-    ----------
-    rounds
-        True if values may be rounded or cut off to the column's type, as SQL does.
-
-    Raises
-    ------
-    MetadataMismatchError
-        The rows have a column that is not in the table.
-    MergeFieldsError
-        A column of the rows cannot be assigned to the type of the table's column, or only rounded.
+    With `rounds`, values may be rounded or cut off to the column's type, as SQL does.
     """
     check_columns(rows, any_names=any_names)
     row_fields = {name_key(field.name): field for field in rows.fields}
@@ -208,9 +172,7 @@ def _is_writable(data_type: DataType) -> bool:
 
 
 def clean_field(field: StructField) -> StructField:
-    """Return a field as a new column of a table: nullable at every level, with its comment as the
-    only metadata.
-    """
+    """Return a field as a new column of a table: nullable at every level, with only its comment."""
     metadata = {k: v for k, v in (field.metadata or {}).items() if k == "comment"}
     return StructField(field.name, _clean_type(field.dataType), True, metadata)
 

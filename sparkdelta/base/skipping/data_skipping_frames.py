@@ -125,8 +125,9 @@ def stored_in_checkpoint(
 
 
 def stored_partition_value(stored: StoredFacts, field: StructField) -> str:
-    """Return SQL for a partition value in `partitionValues_parsed`, where delta-spark leaves the
-    empty strings that stand for null.
+    """Return SQL for a partition value in `partitionValues_parsed`.
+
+    delta-spark leaves empty strings there, which stand for null.
     """
     column = f"{PARTITION_VALUES_PARSED}.{quoted(stored.partition_values[field.name])}"
     if not isinstance(field.dataType, StringType):
@@ -142,8 +143,6 @@ class TermUse:
     ----------
     condition
         The term in readable form.
-    by_partition_values, by_statistics
-        True if files are skipped by partition values, or by statistics.
     reason
         The reason why no files can be skipped; None if they can.
     is_implied
@@ -159,18 +158,14 @@ class TermUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSkipping:
-    """Selection of files by one predicate.
+    """The selection of files by one predicate.
 
     Attributes
     ----------
     predicate
         A predicate without `Not`, from `base.predicates.predicate_rules.without_not`.
-    schema
-        The table's schema.
     partition_keys
         The physical name and the field of each partition column.
-    column_mapping
-        The table's column mapping mode.
     statistics
         The type of `stats_parsed` for the table.
     time_zone
@@ -212,11 +207,8 @@ class DataSkipping:
     def keep(self, adds: DataFrame, stored: StoredFacts = NOTHING_STORED) -> DataFrame:
         """Return the add actions of files that may contain a matching row, with all columns.
 
-        Parameters
-        ----------
-        adds
-            partitionValues MAP<STRING, STRING>, stats STRING if `stored.has_json`, and the typed
-            columns in `stored`.
+        `adds` has partitionValues MAP<STRING, STRING>, stats STRING if `stored.has_json`, and the
+        typed columns in `stored`.
         """
         if has_day_of_gap(self.predicate):  # Spark would get it wrong in the checkpoint, too
             stored = replace(
@@ -344,10 +336,10 @@ class DataSkipping:
         return partition_value_or_null(text, field, time_zone=self.time_zone)
 
     def _or_unknown_value(self, condition: str, predicate: Predicate, stored: StoredFacts) -> str:
-        """Return SQL that is true if a condition is, if the checkpoint lacks the typed partition
-        values of a file, or if a partition value is not of its type.
+        """Return SQL that also keeps files whose partition values are missing or invalid.
 
-        Such a file may no longer be live; if it is, reading it raises an error.
+        The checkpoint may lack typed values. Such a file may no longer be live; if it is,
+        reading it raises an error.
         """
         names = {path[0] for path in columns(predicate)}
         unknown = [

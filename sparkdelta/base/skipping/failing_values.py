@@ -103,17 +103,7 @@ def failing_parts(
 ) -> tuple[Expression, ...] | None:
     """Return the parts that `predicate_values` computes as null if they fail.
 
-    Parameters
-    ----------
-    node
-        A node other than `And`, `Or` and `Unusable`.
-    schema
-        The table's schema.
-
-    Returns
-    -------
-    tuple of Expression or None
-        None if other parts may fail, too.
+    None if other parts may fail, too. `node` is not an `And`, `Or` or `Unusable`.
     """
     inner = [failing_parts(c, schema) for c in children(node) if not isinstance(c, Literal)]
     usable = [parts for parts in inner if parts is not None]

@@ -1,4 +1,4 @@
-"""The choice of files by their paths.
+"""Selection of files by their paths.
 
 References
 ----------

@@ -39,13 +39,7 @@ from sparkdelta.base.schema.table_schema import type_of_path
 def row_group_bounds(
     predicate: Predicate, schema: StructType, partition_columns: frozenset[str]
 ) -> tuple[RowGroupBound, ...]:
-    """Return the bounds on data columns that hold for every matching row.
-
-    Parameters
-    ----------
-    predicate
-        A predicate without `Not`, from `base.predicates.predicate_rules.without_not`.
-    """
+    """Return the bounds on data columns in all rows that match a predicate without `Not`."""
     lower: dict[ColumnPath, Any] = {}
     upper: dict[ColumnPath, Any] = {}
     for term in conjuncts(predicate):

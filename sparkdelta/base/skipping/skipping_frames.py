@@ -91,7 +91,7 @@ class FileFacts:
         True if conditions must be simple comparisons that Spark pushes down to a Parquet scan. A
         null partition value may then be a missing one.
     is_combined
-        True if bounds are those of several files.
+        True if each bound covers several files.
     """
 
     partition: Callable[[ColumnPath], Condition]
@@ -109,12 +109,6 @@ class SkippingRules:
 
     Attributes
     ----------
-    schema
-        The table's schema.
-    partition_columns
-        The names of the partition columns.
-    facts
-        The partition values and statistics.
     bounded
         Float columns with an upper bound in another term of the same conjunction, so that NaN
         cannot match.
@@ -126,13 +120,7 @@ class SkippingRules:
     bounded: frozenset[ColumnPath] = frozenset()
 
     def condition(self, predicate: Predicate) -> Condition:
-        """Return the condition that a file may contain a row for which the predicate is true.
-
-        Parameters
-        ----------
-        predicate
-            A predicate without `Not`, from `base.predicates.predicate_rules.without_not`.
-        """
+        """Return the condition that a file may have rows that match a predicate without `Not`."""
         if isinstance(predicate, And):
             terms = predicate_rules.conjuncts(predicate)
             inner = self.within(terms)
@@ -227,8 +215,9 @@ class SkippingRules:
         return None if null_count is None else _or_unknown(f"{null_count} > 0", null_count)
 
     def _null_count(self, path: ColumnPath) -> Condition:
-        """Return SQL for the null count of a column; None for arrays and maps, of which delta-rs
-        before 1.6.2 counts elements.
+        """Return SQL for the null count of a column; None for arrays and maps.
+
+        delta-rs before 1.6.2 counts their elements.
         """
         data_type = type_of_path(self.schema, path)
         return None if isinstance(data_type, ArrayType | MapType) else self.facts.null_count(path)
@@ -286,14 +275,7 @@ class SkippingRules:
     ) -> Condition:
         """Return the condition that a value of the column may satisfy a comparison.
 
-        Parameters
-        ----------
-        operator
-            The comparison operator.
-        against
-            SQL for the constant on the right-hand side.
-        limit
-            SQL for `_before_cut` of the constant; None to compute it in SQL.
+        `against` is SQL for the constant, and `limit` for its `_before_cut`; None to compute it.
         """
         least, greatest = self._bounds(bound)
         at_most = at_least = against
@@ -325,8 +307,9 @@ class SkippingRules:
         return _all([low, high])
 
     def _rounded_range(self, operator: str, bound: Ordered, constant: Expression) -> Condition:
-        """Return the condition of `_range` on bounds of a DECIMAL, which delta-rs rounds to DOUBLE
-        or limits to BIGINT.
+        """Return the condition of `_range` on bounds of a DECIMAL.
+
+        delta-rs rounds them to DOUBLE or limits them to BIGINT.
         """
         if bound.casts or operator == "<>":
             return None
@@ -340,20 +323,12 @@ class SkippingRules:
         return _all([low, high])
 
     def _may_reach_text(self, greatest: str, sign: str, against: str, limit: str) -> str:
-        """Return SQL that is true if a string column may be greater than or equal to a constant.
+        """Return SQL that is true if a text may be greater than or equal to a constant.
 
         delta-spark before 3.3 truncated maxima and appended U+FFFD, which is less than any
         character outside the BMP. Half of a surrogate pair before it became '?'. The true maximum
-        therefore starts with the part before U+FFFD, and any string may follow.
-
-        Parameters
-        ----------
-        greatest
-            SQL for the maximum.
-        sign
-            ">" or ">=".
-        limit
-            SQL for `_before_cut` of the constant.
+        therefore starts with the part before U+FFFD, and any string may follow. `limit` is SQL for
+        `_before_cut` of the constant.
         """
         if self.facts.is_pushed or self.facts.is_combined:
             # Truncated maxima cannot be recognized here, but are not less than the limit.
@@ -502,13 +477,14 @@ def _any(conditions: Sequence[Condition]) -> Condition:
 
 
 def _or_nan(condition: str, least: str, bound: Ordered) -> str:
-    """Return SQL that is true, too, if a minimum is NaN, which is no bound."""
+    """Return a condition that also holds if a minimum is NaN, which does not bound values."""
     return f"{condition} OR isnan({least})" if bound.is_float else condition
 
 
 def _or_limit(fact: str, sign: str, against: str, limit: int, bound: Ordered) -> str:
-    """Return SQL of a comparison that is true, too, if a bound is unknown, or at the limit of
-    BIGINT or beyond, as the bound of several files may be.
+    """Return SQL of a comparison that is also true if a bound is unknown or at the limit of BIGINT.
+
+    The bound of several files may be beyond the limit.
     """
     beyond = limit_of_bigint(limit, bound.data_type)
     ends = [against] if beyond is None else [against, beyond]
@@ -534,9 +510,7 @@ def _is_number(expression: Expression) -> bool:
 
 
 def _runs(values: Sequence[Literal], parts: int) -> list[list[Literal]]:
-    """Return many constants in order, cut into runs of similar length, and where the gaps between
-    them are widest.
-    """
+    """Return many constants in order, cut into runs of similar length and at the widest gaps."""
     listed: list[Any] = sorted(values, key=_value)
     cuts = {len(listed) * part // parts for part in range(parts)}
     kinds = {each.data_type for each in values}
@@ -567,11 +541,6 @@ def _before_cut(text: str) -> str:
 
     The prefix ends before the first character that is not less than U+FFFD, and before the 32nd
     UTF-16 unit, where a truncated maximum may have half of a surrogate pair.
-
-    Examples
-    --------
-    >>> _before_cut("abc"), _before_cut("a\U0001f600b"), len(_before_cut("a" * 40))
-    ('abc', 'a', 31)
     """
     found = re.match(_UNCUT, text[:_SHORTEST_CUT])
     assert found is not None

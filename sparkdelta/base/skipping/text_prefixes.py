@@ -25,12 +25,7 @@ def prefix_range(
 ) -> Predicate | None:
     """Return the range of strings that LIKE or startswith may match; None if there is no range.
 
-    Parameters
-    ----------
-    schema
-        The table's schema.
-    exact_only
-        True to return only a range in which every string matches.
+    With `exact_only`, every string in the range must match.
     """
     if not isinstance(expression, Call) or expression.function not in ("like", "startswith"):
         return None
@@ -58,7 +53,7 @@ def prefix_range(
 
 
 def _next_text(prefix: str) -> str | None:
-    """Return the least string greater than all with a prefix, in UTF-8 order; None if none is."""
+    """Return the least string above all with a prefix, in UTF-8 order; None if there is none."""
     while prefix and prefix[-1] == chr(0x10FFFF):
         prefix = prefix[:-1]
     if not prefix:

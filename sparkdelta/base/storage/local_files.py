@@ -33,9 +33,7 @@ _Result = TypeVar("_Result")
 def storage_errors(
     verb: Callable[Concatenate[_Self, _Arguments], _Result],
 ) -> Callable[Concatenate[_Self, _Arguments], _Result]:
-    """Decorate a method to raise file system errors as `StorageError`, except for those of missing
-    and existing files.
-    """
+    """Decorate a method to raise `StorageError`, except for missing and existing files."""
 
     @wraps(verb)
     def translated(store: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:

@@ -64,48 +64,22 @@ class LogStore(Protocol):
     def read(self, names: Sequence[str]) -> list[bytes]:
         """Return the contents of the named files of the log directory in the given order.
 
-        Raises
-        ------
-        FileNotFoundError
-            A file does not exist; `filename` is its name.
+        A missing file is a FileNotFoundError, whose `filename` is its name, as in all reads.
         """
 
     def read_start(self, name: str, size: int) -> bytes:
-        """Return the first `size` bytes of a file of the log directory, or all bytes of a shorter
-        one.
-
-        Raises
-        ------
-        FileNotFoundError
-            The file does not exist; `filename` is its name.
-        """
+        """Return the first `size` bytes of a file of the log directory, or all of a shorter one."""
 
     def read_from(self, name: str, start: int) -> bytes:
-        """Return the bytes of a file of the log directory from a position on.
-
-        Raises
-        ------
-        FileNotFoundError
-            The file does not exist; `filename` is its name.
-        """
+        """Return the bytes of a file of the log directory from a position on."""
 
     def check_writable(self) -> None:
-        """Raise if the store cannot be written to, before any work is done.
-
-        Raises
-        ------
-        StoreNotWritableError
-            The store cannot be written to. The methods that write raise it, too.
-        """
+        """Raise StoreNotWritableError if writes will, before any work is done."""
 
     def put_if_absent(self, name: str, data: Data) -> None:
-        """Create a file atomically: readers never see a part of it, and only one of several
-        concurrent writers succeeds.
+        """Create a file atomically: readers never see a part, and one of several writers succeeds.
 
-        Raises
-        ------
-        FileExistsError
-            The file exists; `filename` is its name. Nothing was written.
+        The others get a FileExistsError, whose `filename` is its name, and have written nothing.
         """
 
     def overwrite(self, name: str, data: bytes) -> None:
@@ -114,31 +88,26 @@ class LogStore(Protocol):
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         """Move a file written by Spark to its final name atomically, without overwriting.
 
+        A missing `source` is a FileNotFoundError, an existing name a FileExistsError.
+
         Parameters
         ----------
         is_new_name
             True if no other writer can use the name, so that no file can be overwritten.
-
-        Raises
-        ------
-        FileExistsError
-            A file of that name exists; `filename` is the name.
-        FileNotFoundError
-            `source` does not exist; `filename` is `source`.
         """
 
     def delete(self, names: Sequence[str]) -> None:
         """Delete files, ignoring those that do not exist."""
 
     def list_directory(self, name: str) -> list[FileEntry]:
-        """Return all files of a subdirectory, ordered by name; the names do not include the
-        directory.
+        """Return all files of a subdirectory, ordered by name; names do not include the directory.
 
         The list is empty if the directory does not exist.
         """
 
     def is_alone(self) -> bool:
-        """True if the table's root contains nothing except the log and files of uncommitted writes.
+        """Return True if the table's root contains only the log and files of uncommitted writes.
+
         Stops at the first other file.
         """
 
@@ -153,7 +122,7 @@ class LogStore(Protocol):
 
 
 def show_same_log(one: LogStore, other: LogStore) -> bool | None:
-    """True if two stores of a table show the same log; None if neither shows any file."""
+    """Return True if two stores of a table show the same log; None if neither shows any file."""
     # Other writers may add files between the listings, so only a common commit is compared. Spark's
     # file sources ignore names that begin with "_" or ".".
     names, other_names = (
@@ -167,8 +136,9 @@ def show_same_log(one: LogStore, other: LogStore) -> bool | None:
 
 
 def in_parallel(request: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the results of requests to a remote store, in order. Log cleanup deletes thousands of
-    files.
+    """Return the results of requests to a remote store, in order.
+
+    Log cleanup deletes thousands of files.
     """
     if len(items) < 2:
         return [request(item) for item in items]
@@ -177,9 +147,7 @@ def in_parallel(request: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a file or directory of the log; raise if it leads out of the log
-    directory.
-    """
+    """Return the name of a file or directory of the log; raise if it leads out of the log."""
     if not set(name.split("/")).isdisjoint(("", ".", "..")) or "\0" in name:
         raise InvalidArgumentError(
             argument="name", problem=f"{name!r} is outside the log directory"
@@ -188,9 +156,7 @@ def checked_name(name: str) -> str:
 
 
 def checked_staging_directory(name: str) -> str:
-    """Return the name of a staging directory; raise for any other name, because the contents would
-    be deleted.
-    """
+    """Return the name of a staging directory; raise for others, whose contents would be deleted."""
     if not is_staging_directory(name):
         raise InvalidArgumentError(
             argument="name", problem=f"{name!r} is not a staging directory and may be a table"
@@ -211,12 +177,12 @@ def pieces(data: Data) -> Iterable[bytes]:
 
 
 def not_in_log(name: str) -> FileNotFoundError:
-    """Return the error of a file that is to be read or moved, and is not there."""
+    """Return the error for a missing file that is to be read or moved."""
     return FileNotFoundError(errno.ENOENT, "no such file in the log", name)
 
 
 def already_in_log(name: str) -> FileExistsError:
-    """Return the error of a file that is to be written, and is there."""
+    """Return the error for an existing file that is to be written."""
     return FileExistsError(errno.EEXIST, "already in the log", name)
 
 

@@ -24,12 +24,8 @@ _BATCH = 1000
 class ObjectTableFiles:
     """`TableFiles` on GCS, S3 and stores with the S3 protocol.
 
-    A directory is the prefix of the names of its files. A copy stays within the store.
-
-    Attributes
-    ----------
-    objects
-        The client; its paths are relative to the table's root.
+    A directory is the prefix of the names of its files, and a copy stays within the store. The
+    client's paths are relative to the table's root.
     """
 
     table_root: str
@@ -104,9 +100,7 @@ def delete_objects_below(objects: ObjectStore, prefix: str, table_root: str) -> 
 
 @contextmanager
 def object_errors(table_root: str) -> Iterator[None]:
-    """Raise errors of the client as `StorageError`, except for those of missing and existing
-    objects.
-    """
+    """Raise `StorageError` for errors of the client other than missing and existing objects."""
     from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
     try:

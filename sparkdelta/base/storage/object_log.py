@@ -122,9 +122,7 @@ class ObjectLogStore:
             obstore.put(self.objects, path, data, use_multipart=False)
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
-        """Copy within the store, which may overwrite, only if the name is new; otherwise read the
-        file and put it conditionally.
-        """
+        """Copy within the store, which may overwrite, if the name is new; else put."""
         import obstore
 
         source, name = checked_name(source), checked_name(name)
@@ -223,15 +221,10 @@ def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) ->
     Parameters
     ----------
     settings
-        Hadoop settings, see `base.storage.worker_files.setting_names`; the client looks up what is
-        missing in its default places, such as environment variables.
+        Hadoop settings, see `base.storage.worker_files.setting_names`; the client looks up missing
+        ones in its default places, such as environment variables.
     client
         Further settings of the client.
-
-    Raises
-    ------
-    StoreNotWritableError
-        The client is not installed.
     """
     try:
         from obstore.store import GCSStore, S3Store
@@ -256,7 +249,7 @@ def open_objects(table_root: str, settings: Mapping[str, str], **client: Any) ->
 
 
 def _s3_client(authority: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """Convert Hadoop's settings of a bucket to those of the client."""
+    """Convert Hadoop's settings of a bucket to settings of the client."""
     arguments = s3_arguments(authority, settings)
     names = {
         "access_key": "access_key_id",

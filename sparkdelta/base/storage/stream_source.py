@@ -32,7 +32,7 @@ class StreamSource(Protocol):
 
     @property
     def limit(self) -> ReadLimit:
-        """The limit of a batch that the source asks for."""
+        """The default limit of a batch."""
 
     def read_available(self, query: str) -> None:
         """Let a query read nothing that comes after its next call of `latest_offset`."""
@@ -40,16 +40,14 @@ class StreamSource(Protocol):
     def latest_offset(self, query: str, start: str | None, limit: ReadLimit) -> str | None:
         """Return the end of the next batch: the start itself if there is nothing to read.
 
-        Parameters
-        ----------
-        start
-            The end of the last batch; None if there was none.
+        `start` is the end of the last batch; None if there was none.
         """
 
     def batch(self, query: str, start: str | None, end: str) -> DataFrame | None:
-        """Return the rows between two offsets in the columns of `schema`, read by scans for
-        streams; None if there are none.
+        """Return the rows between two offsets in the columns of `schema`; None if there are none.
+
+        They are read by scans for streams.
         """
 
     def stop(self, query: str) -> None:
-        """Release what is kept for a query."""
+        """Release the state of a query."""

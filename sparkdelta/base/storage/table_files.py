@@ -46,29 +46,15 @@ class TableFiles(Protocol):
     def copy(self, source: str, target: str) -> None:
         """Copy a file without overwriting.
 
-        Raises
-        ------
-        FileExistsError
-            The target exists; `filename` is the target.
-        FileNotFoundError
-            The source does not exist; `filename` is the source.
+        An existing target is a FileExistsError, a missing source a FileNotFoundError; `filename` is
+        the path.
         """
 
 
 def relative_path(table_root: str, path: str) -> str:
-    """Return a path below a table's root relative to the root, with single slashes.
+    """Return a decoded path below a table's root relative to the root, with single slashes.
 
-    Parameters
-    ----------
-    table_root
-        The decoded path of the table as Spark spells it.
-    path
-        A decoded path, relative to the root or absolute.
-
-    Raises
-    ------
-    PathOutsideTableError
-        The path is the root itself, is in the log or leads out of the root.
+    The root itself, the log, and paths that lead out of the root are refused.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class StoredEntry(NamedTuple):
     Attributes
     ----------
     modification_time_ms
-        None if unknown, as of the directories of object stores.
+        None if unknown, as for directories of object stores.
     is_other
         True if it is neither a file nor a directory, such as a symbolic link, or if its name, in
         which other bytes are question marks, is not text.
@@ -56,9 +56,7 @@ class StoredEntry(NamedTuple):
 
 
 class StoredFiles(Protocol):
-    """File access by absolute, decoded paths: `WorkerFiles` or, on the driver,
-    `HadoopFiles`.
-    """
+    """File access by absolute, decoded paths: `WorkerFiles` or, on the driver, `HadoopFiles`."""
 
     def open(self, path: str) -> pa.NativeFile:
         """Open a file for random reads; raise FileNotFoundError if it does not exist."""
@@ -70,8 +68,9 @@ class StoredFiles(Protocol):
         """Return the size of a file in bytes; None if it does not exist."""
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """Return path, size in bytes and modification time in milliseconds of the Parquet files
-        that Spark wrote below a directory, without hidden files.
+        """Return the Parquet files that Spark wrote below a directory, without hidden files.
+
+        Each has its path, size in bytes and modification time in milliseconds.
         """
 
     def entries(self, directory: str) -> list[StoredEntry]:
@@ -80,7 +79,9 @@ class StoredFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """Access to files in Python workers; it can be pickled.
+    """Access to files in Python workers, by absolute, decoded paths; it can be pickled.
+
+    File systems that workers cannot access raise `StorageError`.
 
     Attributes
     ----------
@@ -95,36 +96,12 @@ class WorkerFiles:
     )
 
     def open(self, path: str) -> pa.NativeFile:
-        """Open a file for random access.
-
-        Parameters
-        ----------
-        path
-            An absolute, decoded path.
-
-        Raises
-        ------
-        FileNotFoundError
-            The file does not exist.
-        StorageError
-            Workers cannot access the file system.
-        """
+        """Open a file for random reads; raise FileNotFoundError if it does not exist."""
         system, within = self._locate(path)
         return system.open_input_file(within)
 
     def create(self, path: str) -> pa.NativeFile:
-        """Create a file and open it for writing.
-
-        Parameters
-        ----------
-        path
-            An absolute, decoded path.
-
-        Raises
-        ------
-        StorageError
-            Workers cannot access the file system.
-        """
+        """Create a file and open it for writing."""
         system, within = self._locate(path)
         if path.startswith("file:"):  # other file systems create directories implicitly
             system.create_dir(within.rpartition("/")[0], recursive=True)
@@ -136,18 +113,7 @@ class WorkerFiles:
         return int(system.get_file_info(within).mtime_ns // 1_000_000)
 
     def size(self, path: str) -> int | None:
-        """Return the size of a file in bytes; None if it does not exist.
-
-        Parameters
-        ----------
-        path
-            An absolute, decoded path.
-
-        Raises
-        ------
-        StorageError
-            Workers cannot access the file system.
-        """
+        """Return the size of a file in bytes; None if it does not exist."""
         system, within = self._locate(path)
         found = system.get_file_info(within)
         return int(found.size) if found.is_file else None
@@ -157,18 +123,10 @@ class WorkerFiles:
         return not path.lower().startswith(_HADOOP_SCHEMES)
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """List the Parquet files that Spark wrote below a directory, without hidden files.
+        """List the Parquet files that Spark wrote below a directory, without hidden ones, sorted.
 
-        Returns
-        -------
-        list of tuple
-            Path, size in bytes, and modification time in milliseconds since the epoch, sorted;
-            empty if the directory does not exist.
-
-        Raises
-        ------
-        StorageError
-            The file system cannot be accessed.
+        Each has its path, size in bytes and modification time in milliseconds. The list is empty if
+        the directory does not exist.
         """
         system, within = self._locate(directory)
         listing = system.get_file_info(
@@ -182,13 +140,7 @@ class WorkerFiles:
         return sorted((f"{directory}{path}", *rest) for path, *rest in found if is_data_file(path))
 
     def entries(self, directory: str) -> list[StoredEntry]:
-        """List the entries of a directory; symbolic links of local disks are not followed.
-
-        Raises
-        ------
-        StorageError
-            The file system cannot be accessed.
-        """
+        """List the entries of a directory; symbolic links of local disks are not followed."""
         system, within = self._locate(directory)
         if isinstance(system, pyarrow.fs.LocalFileSystem):
             return [*_local_entries(within)]
@@ -204,11 +156,6 @@ class WorkerFiles:
         """Delete a file or an empty directory; return False if it is not there, or not empty.
 
         On a local disk, Hadoop's checksum file of a file is deleted with it.
-
-        Raises
-        ------
-        OSError
-            It cannot be deleted.
         """
         system, within = self._locate(path)
         if isinstance(system, pyarrow.fs.LocalFileSystem):

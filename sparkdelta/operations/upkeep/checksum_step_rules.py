@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sparkdelta.base.protocol.action_lines import wire_form
 from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile, file_key
 from sparkdelta.base.protocol.file_totals import (
     DELETED_BOUNDARIES,
@@ -25,6 +24,7 @@ from sparkdelta.base.protocol.file_totals import (
     FileTotals,
 )
 from sparkdelta.base.protocol.table_properties import has_in_commit_timestamp, in_commit_timestamps
+from sparkdelta.base.protocol.wire_values import wire_form
 from sparkdelta.table.checksum.version_checksum_rules import (
     FILE_PRESERVING_OPERATIONS,
     MAX_FILES,

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from sparkdelta.base.protocol.action_lines import wire_form
 from sparkdelta.base.protocol.actions import (
     DomainMetadata,
     Metadata,
@@ -18,6 +17,7 @@ from sparkdelta.base.protocol.actions import (
 from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.protocol.file_totals import SIZE_BOUNDARIES
+from sparkdelta.base.protocol.wire_values import wire_form
 from sparkdelta.operations.upkeep.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
 from sparkdelta.table.checksum.version_checksum_rules import MAX_FILES, VersionChecksum
 from sparkdelta.table.commit.conflict_rules import WinningCommit
