@@ -1,5 +1,4 @@
-"""Constants to be compared with bounds that a writer rounded: delta-rs writes those of DECIMAL as
-DOUBLE, which has fewer digits.
+"""Comparison of constants with rounded bounds: delta-rs writes DECIMAL bounds as DOUBLE.
 
 References
 ----------
@@ -20,8 +19,9 @@ _ROUNDING = Fraction(1, 2**50)  # more than what is lost by rounding twice
 
 
 def ends_around(constant: Expression, data_type: str) -> tuple[str | None, str | None]:
-    """Return SQL of values of a DECIMAL type below and above all that may be rounded to a constant;
-    None for ends beyond the type, and if the constant is no number.
+    """Return SQL of DECIMAL values below and above all values that may be rounded to a constant.
+
+    An end is None if it exceeds the type, and both are if the constant is not a finite number.
     """
     number, digits = _number(constant), exact_digits(data_type)
     if number is None or digits is None:

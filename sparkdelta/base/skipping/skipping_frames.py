@@ -91,7 +91,7 @@ class FileFacts:
         True if conditions must be simple comparisons that Spark pushes down to a Parquet scan. A
         null partition value may then be a missing one.
     is_combined
-        True if bounds are those of several files.
+        True if each bound covers several files.
     """
 
     partition: Callable[[ColumnPath], Condition]
@@ -502,7 +502,7 @@ def _any(conditions: Sequence[Condition]) -> Condition:
 
 
 def _or_nan(condition: str, least: str, bound: Ordered) -> str:
-    """Return SQL that is true, too, if a minimum is NaN, which is no bound."""
+    """Return a condition that also holds if a minimum is NaN, which does not bound values."""
     return f"{condition} OR isnan({least})" if bound.is_float else condition
 
 
