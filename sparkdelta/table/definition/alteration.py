@@ -1,4 +1,4 @@
-"""The alteration of a table by one statement, and the way history shows it.
+"""Alterations of a table by one statement, and how the history describes them.
 
 References
 ----------
@@ -25,7 +25,7 @@ from sparkdelta.table.log.configuration import TableConfiguration
 
 
 class Preparation(Enum):
-    """Commits of files that must precede a statement."""
+    """The commits of files that must precede a statement."""
 
     ROW_IDS = "row ids for files without them"
     NO_MAPPING = "column mapping is removed"
@@ -57,13 +57,7 @@ class Alteration:
 def alteration(
     change: TableChange, name: str, parameters: Mapping[str, object], read: ReadSet | None = None
 ) -> Alteration:
-    """The alteration of a statement with delta-spark's operation name and parameters.
-
-    Parameters
-    ----------
-    parameters
-        Lists and maps are shown as JSON texts.
-    """
+    """Return an alteration; lists and maps among its parameters are shown as JSON texts."""
     shown = {
         key: value if isinstance(value, str | int) else shown_json(value)
         for key, value in parameters.items()
@@ -78,7 +72,7 @@ def shown_definition(
     *,
     is_managed: bool = False,
 ) -> dict[str, Parameter]:
-    """The parameters of an operation that creates or replaces a table."""
+    """Return the history's parameters of an operation that creates or replaces a table."""
     return {
         "isManaged": str(is_managed).lower(),
         "description": table.metadata.description,
@@ -89,7 +83,7 @@ def shown_definition(
 
 
 def shown_json(value: object) -> str:
-    """A value as JSON without blanks, as in the parameters of an operation."""
+    """Return a value as JSON without blanks, as in the parameters of an operation."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -100,9 +94,9 @@ def with_schema(
     partition_columns: tuple[str, ...] | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> TableConfiguration:
-    """The table with another schema, properties and names of partition columns.
+    """Return a table with another schema, properties and partition columns.
 
-    New columns get ids where the table maps them, and the protocol the features that it then needs.
+    New columns get ids if columns are mapped; the protocol gets the features that the schema needs.
     """
     properties = table.properties if properties is None else properties
     if table.is_mapped:

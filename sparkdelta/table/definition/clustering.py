@@ -25,10 +25,9 @@ CLUSTERING_DOMAIN = "delta.clustering"
 
 
 def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
-    """The physical paths of the columns; None where the table is not clustered.
+    """Read the physical paths of the clustering columns; None if the table is not clustered.
 
-    A nested column is a list of names, a top-level one a list of one or, in the protocol's own
-    example, its name.
+    A column in the domain is a list of names, or one name, as in the protocol's own example.
     """
     if not is_supported(snapshot.protocol, TableFeature.CLUSTERING):
         return None
@@ -44,7 +43,7 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
 
 
 def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
-    """The domain of a table that is clustered by columns with these physical paths."""
+    """Return the domain of a table that is clustered by columns with these physical paths."""
     document = {
         "clusteringColumns": [list(path) for path in columns],
         "domainName": CLUSTERING_DOMAIN,
@@ -55,7 +54,7 @@ def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
 def logical_columns(
     table: TableConfiguration, physical: Iterable[ColumnPath]
 ) -> tuple[ColumnPath, ...]:
-    """The names of columns in the schema, by their physical paths."""
+    """Return the logical paths of columns, given their physical paths."""
     logical = {
         physical_path(table.schema, found.path, table.column_mapping): found.path
         for found in fields_within(table.schema)

@@ -70,7 +70,7 @@ _OTHER_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """The errors of one use of expressions, and the nodes of a plan that it forbids."""
+    """Error types, and the nodes of a plan that are forbidden, for one use of expressions."""
 
     user_function: Callable[..., DeltaError]
     nondeterministic: Callable[..., DeltaError]
@@ -107,12 +107,7 @@ _DEFAULT = _Use(
 
 @unlogged_errors()
 def check_default(spark: SparkSession, column: StructField) -> None:
-    """Refuse a default that depends on a row, or is not of the column's type.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
+    """Refuse a default that depends on a row, or does not have the column's type."""
     text = str(column.metadata[CURRENT_DEFAULT])
     try:
         found = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
@@ -135,16 +130,8 @@ def check_unused(
 ) -> None:
     """Refuse to alter columns that a constraint or another column's generation expression uses.
 
-    An expression that uses a field of a column is taken to use all of them.
-
-    Parameters
-    ----------
-    is_generated_too
-        True if a generated column among them counts as using itself.
-
-    Raises
-    ------
-    ConstraintDependentColumnError, GeneratedDependentColumnError
+    An expression that uses a field of a column counts as using the whole column. With
+    `is_generated_too`, a generated column counts as using itself.
     """
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
     for column in columns:
@@ -166,7 +153,7 @@ def check_unused(
 
 @unlogged_errors()
 def _uses(spark: SparkSession, schema: StructType, expression: str, column: str) -> bool:
-    """True if an expression is not valid without a column."""
+    """Return True if an expression becomes invalid without a column."""
     if name_key(column.replace("`", "``")) not in name_key(expression):
         return False
     others = StructType(
@@ -183,19 +170,7 @@ def _uses(spark: SparkSession, schema: StructType, expression: str, column: str)
 def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) -> None:
     """Refuse generated columns and constraints that depend on more than the values of a row.
 
-    Generated columns see all columns that are not generated.
-
-    Raises
-    ------
-    NondeterministicGeneratedColumnError, NondeterministicConstraintError
-    UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
-    AggregateInGeneratedColumnError, AggregateInConstraintError
-    UnsupportedGeneratedColumnError, UnsupportedConstraintError
-    GeneratedTypeError, NonBooleanConstraintError
-    ConstraintDependentColumnError
-        A constraint does not fit the columns, as they are or as a write would make them.
-    AnalysisException
-        Spark's own.
+    Generated columns may refer to all columns that are not generated.
     """
     if rules.generated:
         plain = StructType([f for f in schema.fields if f.name not in rules.generated])
@@ -220,7 +195,7 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
 def _checked(
     spark: SparkSession, schema: StructType, expressions: Mapping[str, str], use: _Use
 ) -> dict[str, DataFrame]:
-    """A frame with each expression as its only column; refuse those that are not allowed."""
+    """Return a frame for each expression, its only column; refuse forbidden expressions."""
     if not expressions:
         return {}
     columns = [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields]

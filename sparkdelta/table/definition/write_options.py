@@ -45,7 +45,7 @@ COMPRESSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """The options of `sparkdelta.write_delta`, and those of writes by delta-spark's interfaces.
+    """The options of a write, by `sparkdelta.write_delta` or delta-spark's interfaces.
 
     Attributes
     ----------
@@ -145,5 +145,5 @@ class WriteOptions:
 
     @property
     def is_dynamic(self) -> bool:
-        """True if the write replaces the partitions that its rows are in."""
+        """True if the write replaces only the partitions that its rows are in."""
         return self.partition_overwrite_mode == "dynamic"
