@@ -42,9 +42,9 @@ from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The state of a table at one version; it and every DataFrame from it keep to that version.
+    """The state of a table at one version. The DataFrames from it keep to that version.
 
-    Made by `sparkdelta.load_snapshot`.
+    Load one with `sparkdelta.load_snapshot`.
 
     References
     ----------
@@ -98,7 +98,7 @@ class Snapshot:
 
     @property
     def _knows_timestamp(self) -> bool:
-        """True if `timestamp` is known without reading a commit."""
+        """True if `timestamp` needs no read of a commit."""
         in_commit, checksum = self.configuration.in_commit_timestamps, self._loaded.checksum
         return (
             not has_in_commit_timestamp(in_commit, self.version)
@@ -127,7 +127,7 @@ class Snapshot:
 
     @property
     def version_checksum(self) -> VersionChecksum | None:
-        """The `.crc` of exactly this version, where there is one."""
+        """The `.crc` of exactly this version, if there is one."""
         return self._loaded.checksum
 
     @property
@@ -144,8 +144,8 @@ class Snapshot:
     def timestamp(self) -> datetime | None:
         """The time of this version's commit, in UTC.
 
-        The in-commit timestamp where they are enabled, else the commit file's modification time;
-        None where the commit file is gone and a checkpoint alone is left.
+        The in-commit timestamp if they are enabled, else the commit file's modification time; None
+        if only a checkpoint is left of the version.
         """
         return None if self.timestamp_ms is None else utc_datetime(self.timestamp_ms)
 
@@ -157,7 +157,7 @@ class Snapshot:
         )
 
     def add_files(self) -> DataFrame:
-        """The live data files: add actions after Action Reconciliation, one row per logical file.
+        """Return the live data files: the reconciled add actions, one row per logical file.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class Snapshot:
         return self._state.adds()
 
     def remove_files(self) -> DataFrame:
-        """The tombstones that are still in the log, expired or not, one row per logical file.
+        """Return the tombstones in the log, expired or not, one row per logical file.
 
         Returns
         -------
@@ -191,7 +191,9 @@ class Snapshot:
         return self._state.removes()
 
     def transactions(self) -> DataFrame:
-        """appId STRING, version LONG, lastUpdated LONG (ms): the latest of each application. Lazy.
+        """Return the latest transaction of each application. Lazy.
+
+        appId STRING, version LONG, lastUpdated LONG (ms).
 
         References
         ----------
@@ -200,7 +202,9 @@ class Snapshot:
         return self._state.transactions()
 
     def domain_metadata(self) -> DataFrame:
-        """domain STRING, configuration STRING, removed BOOLEAN (false): the live domains. Lazy.
+        """Return the domains that are not removed. Lazy.
+
+        domain STRING, configuration STRING, removed BOOLEAN (false).
 
         References
         ----------
@@ -209,7 +213,7 @@ class Snapshot:
         return self._state.domain_metadata()
 
     def live_file_totals(self) -> DataFrame:
-        """num_files LONG, size_in_bytes LONG: one row. Lazy."""
+        """Return one row: num_files LONG, size_in_bytes LONG. Lazy."""
         sizes = self._state.scan_files("size")
         return sizes.agg(
             F.count("*").alias("num_files"),
@@ -217,7 +221,8 @@ class Snapshot:
         )
 
     def file_bins(self, size_boundaries: Sequence[int]) -> DataFrame:
-        """The live files by bins of their sizes and deleted rows, see `base.protocol.file_totals`.
+        """Count the live files by size and deleted rows, see `base.protocol.file_totals`.
+
         Lazy.
 
         References
@@ -234,7 +239,7 @@ class Snapshot:
         *,
         max_driver_files: int = MAX_DRIVER_FILES,
     ) -> Scan:
-        """A read of this version.
+        """Return a read of this version.
 
         Parameters
         ----------
@@ -242,10 +247,9 @@ class Snapshot:
             Rows to keep, as SQL text or a Column.
         columns
             Columns to return, in this order; all by default. ``_metadata.row_id`` and
-            ``_metadata.row_commit_version`` ask for those of row tracking.
+            ``_metadata.row_commit_version`` are the columns of row tracking.
         max_driver_files
-            The longest list of files that the driver may hold; executors read the files of a
-            longer one by themselves.
+            The longest list of files that the driver may hold; executors read a longer list.
         """
         names = checked_names(columns, "columns")
         bound = checked_count(max_driver_files, "max_driver_files", least=0)
@@ -253,20 +257,22 @@ class Snapshot:
         return Scan(self._state, where, names, bound, self._loaded.checksum)
 
     def candidates(self, predicate: Predicate | None, columns: Sequence[str] | None = None) -> Scan:
-        """A read of the rows that a predicate may be true of: others may be left out, as far as
-        statistics and conditions that cannot fail allow; all rows without a predicate.
+        """Return a read of all rows that may match a predicate, or of all rows without one.
+
+        Rows that do not match may be left out, as far as statistics and conditions that cannot fail
+        allow.
         """
         names = None if columns is None else tuple(columns)
         return Scan(self._state, None, names, MAX_DRIVER_FILES, self._loaded.checksum, predicate)
 
     def is_altered_since(self, other: Snapshot) -> bool:
-        """True if another version has other metadata or another protocol."""
+        """Return True if another version has other metadata or another protocol."""
         return self.metadata != other.metadata or self.protocol != other.protocol
 
     def refresh(self) -> Snapshot:
-        """The latest version; reads only the commits that are new, and returns itself if none is.
+        """Return the latest version: this snapshot if it is the latest. Only new commits are read.
 
-        A cached state stays of use: later commits are reconciled with it.
+        A cached state stays in use: later commits are reconciled with it.
         """
         log = self._loaded.log
         new = list_log_files(log.store, listing_prefix(self.version + 1))
@@ -277,12 +283,12 @@ class Snapshot:
         return self._extended(new)
 
     def advanced_to(self, version: Version) -> Snapshot:
-        """A later version, by reading only the commits up to it that are new."""
+        """Return a later version, reading only the new commits up to it."""
         new = list_log_files(self.log.store, listing_prefix(self.version + 1))
         return self._extended([f for f in new if f.version <= version and not f.kind.is_checkpoint])
 
     def in_session(self, spark: SparkSession) -> Snapshot:
-        """The same snapshot with its DataFrames in another session; its cache stays behind."""
+        """Return this snapshot with its DataFrames in another session, without its cache."""
         loaded = replace(self._loaded, log=self._loaded.log.in_session(spark))
         return Snapshot(loaded, replace(self._state, log=loaded.log, cached=None))
 
@@ -291,7 +297,7 @@ class Snapshot:
         return self._with(extend_log(self._loaded, segment))
 
     def _with(self, loaded: LoadedLog) -> Snapshot:
-        """The snapshot of a later log, with the cached state as far as it can be used."""
+        """Return the snapshot of a later log, with the cached files if they are still usable."""
         loaded = _marked(loaded)
         configuration = TableConfiguration.validate(
             loaded.protocol,
@@ -314,10 +320,10 @@ class Snapshot:
         return Snapshot(loaded, state)
 
     def cache(self) -> Snapshot:
-        """This snapshot with its live files kept in Spark (memory, then disk) for repeated
-        planning.
+        """Return this snapshot with its live files kept in Spark (memory, then disk).
 
-        The frames are those of `Scan.files`: without the JSON statistics. `uncache` lets them go.
+        Repeated planning is faster with it. The frames are those that `Scan.files` returns, without
+        the JSON statistics. `uncache` releases them.
         """
         if self._state.cached is not None and self._state.cached.version == self.version:
             return self
@@ -325,7 +331,7 @@ class Snapshot:
         return Snapshot(self._loaded, replace(self._state, cached=CachedAdds(self.version, adds)))
 
     def uncache(self) -> Snapshot:
-        """This snapshot without the files that `cache` kept, which Spark releases."""
+        """Return this snapshot without the files that `cache` kept, which Spark releases."""
         if self._state.cached is None:
             return self
         self._state.cached.adds.unpersist()
@@ -335,9 +341,7 @@ class Snapshot:
 def _keeps_cache(
     new: TableConfiguration, old: TableConfiguration, loaded: LoadedLog, cached: CachedAdds
 ) -> bool:
-    """True if cached files fit the new version: same columns, and every commit since is in the
-    segment.
-    """
+    """Return True if cached files have the new columns and the segment has all later commits."""
     checkpoint = loaded.log.segment.checkpoint
     covered = checkpoint is None or checkpoint.version <= cached.version
     return covered and new.statistics == old.statistics and new.partition_keys == old.partition_keys
@@ -361,7 +365,7 @@ def open_snapshot(
     without
         Names of checkpoints, compactions and version checksums to ignore.
     store
-        Of the log, where it is open already; one that can write, for who is about to.
+        The log's store, if it is open already.
     """
     store = store or open_log(spark, path, options)
     with (
@@ -395,19 +399,14 @@ def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
 
 
 def _marked(loaded: LoadedLog) -> LoadedLog:
-    """The log with a mark in its read options that names the table and version."""
+    """Mark the log's read options with the table and the version."""
     log = loaded.log
     mark = read_mark(log.store.table_root, log.segment.version)
     return replace(loaded, log=log.with_options({**log.options, **mark}))
 
 
 def check_time_zone(spark: SparkSession, zone: str) -> None:
-    """Refuse a text that is no time zone: with it, every timestamp would seem to be invalid.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
+    """Refuse an invalid time zone, with which every timestamp would seem invalid."""
     if zone == "UTC":
         return
     is_known = isinstance(zone, str) and zone.strip() != ""  # which would be the session's
