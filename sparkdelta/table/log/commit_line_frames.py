@@ -40,7 +40,7 @@ def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
 
 
 def add_fields(statistics: StructType, **facts: str) -> str:
-    """Return SQL for a live file as the add action that it was.
+    """Return SQL for the add action of a live file.
 
     Parameters
     ----------
@@ -60,31 +60,16 @@ def add_fields(statistics: StructType, **facts: str) -> str:
 
 
 def file_action_lines(actions: DataFrame) -> DataFrame:
-    """Return one JSON line per file action.
+    """Return one JSON line (line STRING) per file action, from `conformed_actions`.
 
     Null fields are omitted; null partition values are kept.
-
-    Parameters
-    ----------
-    actions
-        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
-
-    Returns
-    -------
-    DataFrame
-        line STRING.
     """
     options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
     return actions.selectExpr(f"to_json(struct(add, remove, cdc), {options}) AS {LINE}")
 
 
 def action_totals(actions: DataFrame) -> DataFrame:
-    """Aggregate file actions for the checks and metrics of a commit.
-
-    Parameters
-    ----------
-    actions
-        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
+    """Aggregate file actions, see `conformed_actions`, for the checks and metrics of a commit.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Loads a log segment: its protocol, its metaData and a reader of its other actions.
+"""Loading of a log segment: its protocol, its metaData and a reader of its other actions.
 
 References
 ----------
@@ -75,7 +75,7 @@ _MAX_TABLE_ACTIONS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """A loaded log segment: protocol, metadata, checksum, and a reader of its other actions."""
+    """A log segment's protocol, metadata and checksum, and a reader of its other actions."""
 
     log: LogReader
     protocol: Protocol
@@ -94,9 +94,8 @@ def load_log(
 
     Files named in `without` are ignored.
 
-    Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
-    more. A checkpoint that cannot be read is then left out, as long as the rest of the log gives
-    the version.
+    If a file of the segment vanishes meanwhile, as log cleanup does it, the log is listed once
+    more. A checkpoint that cannot be read is then left out, if the rest of the log is enough.
     """
     with suppress(LogFileNotFoundError, _BrokenCheckpoint):
         return _load(spark, store, version, options, without)
@@ -119,11 +118,10 @@ def load_log(
 
 
 class _RecentLogs:
-    """Cache of the logs that were loaded last: one whose files are listed as before is not read
-    again.
+    """A cache of recently loaded logs, used as long as their files are listed as before.
 
-    A file that another replaces is seen by its size or its time. Times are coarse, so what was
-    written just before it was read is not kept.
+    A replaced file shows a different size or time. Times are coarse, so files that were written
+    just before they were read are not kept.
     """
 
     def __init__(self, size: int) -> None:
@@ -160,7 +158,7 @@ _recent = _RecentLogs(8)
 
 
 class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
-    """A segment's checkpoint cannot be read."""
+    """An unreadable checkpoint of a segment."""
 
     def __init__(self, segment: LogSegment, problem: DeltaError) -> None:
         super().__init__(problem)
@@ -182,11 +180,7 @@ def _broken_checkpoint(segment: LogSegment) -> Iterator[None]:
 def load_without_checkpoint(log: LogReader, problem: DeltaError) -> LogReader:
     """Load the log of the same version again, without its checkpoint.
 
-    Parameters
-    ----------
-    problem
-        The reason, which is raised if there is no checkpoint, or the version cannot be
-        reconstructed without it.
+    Raises `problem` if there is no checkpoint, or the version cannot be reconstructed without it.
     """
     if log.checkpoint is None:
         raise problem
@@ -257,13 +251,9 @@ def _load(
 
 
 def check_num_files(log: LogReader, checksum: VersionChecksum | None) -> None:
-    """Compare the number of files in a log's checkpoint with that in the version checksum, as far
-    as both are known without a Spark job.
+    """Compare the number of files in the checkpoint with the version checksum's.
 
-    Raises
-    ------
-    MalformedLogFileError
-        Commits do not account for the difference.
+    Both must be known without a Spark job. An unexplained difference is a MalformedLogFileError.
     """
     checkpoint, commits = log.checkpoint, log.commits
     if checkpoint is None or checksum is None or checksum.num_files is None:
@@ -283,7 +273,7 @@ def check_num_files(log: LogReader, checksum: VersionChecksum | None) -> None:
 
 
 def _broken_compactions(commits: CommitRange) -> list[str]:
-    """Compactions that hold an add and a remove of the same logical file."""
+    """Find compactions that hold an add and a remove of the same logical file."""
     compactions = [file for file in commits.files if file.kind is LogFileKind.COMPACTION]
     if not compactions:
         return []
@@ -338,9 +328,9 @@ def _must_be_read(
     protocol: Protocol | None,
     metadata: Metadata | None,
 ) -> bool:
-    """True if the checkpoint's own files must be read: they may name sidecars.
+    """Return True if the checkpoint's own files must be read: they may name sidecars.
 
-    A classic name does not tell the spec. Only a table with v2Checkpoint has V2 checkpoints, and
+    A classic name does not show the spec. Only a table with v2Checkpoint has V2 checkpoints, and
     the checkpoint's protocol is the table's unless a commit after it changed that.
     """
     kind = reader.checkpoint.kind
@@ -352,14 +342,7 @@ def _must_be_read(
 
 
 def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
-    """protocol, metaData, sidecar, checkpointMetadata: the rows of a checkpoint's own files that
-    hold one of these.
-
-    Raises
-    ------
-    MalformedLogFileError
-        A V2 checkpoint lacks what each has, or names sidecars and has file actions beside them.
-    """
+    """Read the protocol, metaData, sidecar and checkpointMetadata of a checkpoint's own files."""
     checkpoint = reader.checkpoint
     fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
     fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
@@ -397,7 +380,7 @@ _IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
 
 
 def _has_file_actions(reader: CheckpointReader) -> bool:
-    """True if the checkpoint's own files hold a file action."""
+    """Return True if the checkpoint's own files hold a file action."""
     actions = reader.actions(StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH))
     found = read_rows(
         actions.filter(_IS_OF_A_FILE).limit(1),
@@ -409,7 +392,7 @@ def _has_file_actions(reader: CheckpointReader) -> bool:
 
 
 def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:
-    """The reader with the sidecars that a checkpoint names."""
+    """Return the reader with the sidecars that a checkpoint names."""
     sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
     _require_sidecars(reader, sidecars)
     if not sidecars:
@@ -418,12 +401,7 @@ def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointR
 
 
 def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> None:
-    """Raise an error unless the sidecars of a checkpoint are there, and have content.
-
-    Raises
-    ------
-    LogFileNotFoundError, MalformedLogFileError
-    """
+    """Check that the sidecars of a checkpoint are there, and complete."""
     if not sidecars:
         return
     store = reader.reader.store
@@ -445,13 +423,13 @@ def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileEr
 
 
 def _sidecar(row: Row) -> Sidecar:
-    """The action of a row. All sidecars are in the log's own directory, so only the name counts."""
+    """Parse a row. Sidecars are in the log's own directory, so only the name of the path counts."""
     sidecar = Sidecar.from_dict(row.asDict(recursive=True))
     return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
 
 
 def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
-    """The columns of the sidecars by the checkpoint's tags; None where they do not tell."""
+    """Parse the columns of the sidecars in the checkpoint's tags; None if they are missing."""
     metadata = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
     text = None if metadata is None else (metadata["tags"] or {}).get("sidecarFileSchema")
     try:
@@ -463,7 +441,7 @@ def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
 def _one(
     rows: list[Row], name: str, from_dict: Callable[[Mapping[str, Any]], Action]
 ) -> Action | None:
-    """The last action of a kind in some rows; None if there is none."""
+    """Return the last action of a kind in rows; None if there is none."""
     for row in reversed(rows):
         if row[name] is not None:
             return from_dict(row[name].asDict(recursive=True))

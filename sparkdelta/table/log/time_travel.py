@@ -1,4 +1,4 @@
-"""The version of a table that was the latest at a moment.
+"""Time travel: the version of a table that was the latest at a moment.
 
 References
 ----------
@@ -47,12 +47,9 @@ _TIMESTAMP = re.compile(
 
 
 def timestamp_ms(value: str | datetime | date) -> int:
-    """A moment in milliseconds since the epoch; without a zone it is UTC, and a date is its
-    midnight.
+    """Convert a moment to milliseconds since the epoch.
 
-    Raises
-    ------
-    InvalidTimestampError
+    Without a zone it is UTC; a date is its midnight.
 
     Examples
     --------
@@ -87,16 +84,7 @@ def _parse(text: str) -> datetime:
 def version_at_timestamp(
     spark: SparkSession, path: str, timestamp: str | datetime | date
 ) -> Version:
-    """The version that was the latest at a moment.
-
-    Raises
-    ------
-    TimestampEarlierThanCommitRetentionError
-        Before the earliest commit that can still be read.
-    TimestampGreaterThanCommitError
-        After the latest commit.
-    InvalidTimestampError
-    """
+    """Find the version that was the latest at a moment."""
     moment = timestamp_ms(timestamp)
     store = open_log(spark, path)
     loaded = load_log(spark, store, None, {})
@@ -140,12 +128,9 @@ def newest_commit_at(
     in_commit: InCommitTimestamps,
     moment_ms: int,
 ) -> Version | None:
-    """The version of the newest commit not newer than a moment; None if all are.
+    """Find the newest commit that is not newer than a moment; None if all are newer.
 
-    Parameters
-    ----------
-    commits
-        In order, without gaps.
+    `commits` are in order, without gaps.
     """
     inside, outside = _by_kind_of_time(commits, in_commit)
     bound = in_commit.enablement_timestamp
@@ -157,7 +142,7 @@ def newest_commit_at(
 def _by_kind_of_time(
     commits: Sequence[LogFile], in_commit: InCommitTimestamps
 ) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
-    """The commits that hold their timestamps, and those before them."""
+    """Split commits into those with in-commit timestamps, and those before them."""
     inside = [file for file in commits if has_in_commit_timestamp(in_commit, file.version)]
     return inside, commits[: len(commits) - len(inside)]
 
@@ -165,9 +150,7 @@ def _by_kind_of_time(
 def _last_in_commit(
     spark: SparkSession, store: LogStore, commits: Sequence[LogFile], moment: int
 ) -> Version | None:
-    """The last version not newer than a moment, by binary search over in-commit timestamps, which
-    grow with the version.
-    """
+    """Search in-commit timestamps, which increase, for the last version not newer than a moment."""
     low, high = 0, len(commits)
     while low < high:
         middle = (low + high) // 2
