@@ -13,7 +13,16 @@ ROOT = Path(__file__).parents[2]
 OPENINGS = ("What ", "Whether ", "How ", "Why ", "The same of ")
 VERBS = tuple(Path(__file__).with_name("imperative_verbs.txt").read_text("utf-8").split())
 
-FINISHED_ROOMS: tuple[str, ...] = ("sparkdelta/base/skipping",)
+FINISHED_ROOMS: tuple[str, ...] = (
+    "sparkdelta/base/skipping",
+    "sparkdelta/table/checkpoint",
+    "sparkdelta/table/checksum",
+    "sparkdelta/table/definition",
+    "sparkdelta/table/listing",
+    "sparkdelta/table/log",
+    "sparkdelta/table/snapshot",
+    "sparkdelta/table/vectors",
+)
 """The rooms whose docstrings have been rewritten, in alphabetical order."""
 
 PLURALS = {"Changes", "Counts", "Hashes", "Limits", "Lists", "Places", "Plans", "Points", "Records"}
