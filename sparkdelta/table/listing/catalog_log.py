@@ -178,16 +178,16 @@ class CatalogLogStore:
         return self.store.table_files()
 
     def _ratified(self) -> RatifiedCommits:
-        found = self.catalog.get_commits(self.table_root)
-        versions = [staged_commit_version(commit.name) for commit in found.commits]
-        latest = found.latest_version
+        ratified = self.catalog.get_commits(self.table_root)
+        versions = [staged_commit_version(commit.name) for commit in ratified.commits]
+        latest = ratified.latest_version
         if versions != list(range(latest + 1 - len(versions), latest + 1)):
             problem = (
                 f"its catalog gave {latest} as the latest version, and commits "
-                f"{', '.join(commit.name for commit in found.commits)}"
+                f"{', '.join(commit.name for commit in ratified.commits)}"
             )
             raise StorageError(path=self.table_root, problem=problem)
-        return found
+        return ratified
 
     def _commit(self, version: Version, data: Data) -> None:
         """Stage a commit, have it ratified, and publish it and the commits before it."""
@@ -200,9 +200,9 @@ class CatalogLogStore:
             self.catalog.commit(self.table_root, commit)
         except FileExistsError as error:
             # Clients send again what was not answered: this commit may be the one that exists.
-            found = self._ratified()
-            if name not in [stored.name for stored in found.commits]:
-                if found.latest_version >= version:  # what is not stored is published
+            ratified = self._ratified()
+            if name not in [stored.name for stored in ratified.commits]:
+                if ratified.latest_version >= version:  # what is not stored is published
                     with suppress(OSError, DeltaError):
                         self.store.delete([path])
                 raise FileExistsError(errno.EEXIST, "ratified", commit_name(version)) from error

@@ -56,6 +56,10 @@ class LogFileReader:
     store: LogStore
     options: Mapping[str, str]
 
+    @property
+    def table_root(self) -> str:
+        return self.store.table_root
+
     def lines(self, files: Sequence[LogFile]) -> DataFrame:
         """Return version LONG, line STRING of commits, compactions or JSON checkpoints.
 
@@ -103,4 +107,4 @@ class LogFileReader:
             return self.spark.read.options(**options).parquet(*map(self._path, names)).schema
 
     def _path(self, name: str) -> str:
-        return log_path(self.store.table_root, name)
+        return log_path(self.table_root, name)

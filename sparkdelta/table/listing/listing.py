@@ -44,7 +44,7 @@ def open_log(
 def open_log_for_writing(
     spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
 ) -> LogStore:
-    """Return the store of `open_log`; the storage's own client where Hadoop cannot commit.
+    """Return the store of `open_log`, with the storage's own client if Hadoop cannot commit.
 
     Raises StoreNotWritableError, before anything is written, if there is no such client.
     """

@@ -167,25 +167,25 @@ def select_log_segment(
     """
     listing = _Listing.of(files, without=set(without))
     latest = listing.latest(path, version)
-    wanted = latest if version is None else version
+    end = latest if version is None else version
     earliest = listing.earliest()
     if earliest is None:
-        raise TruncatedTransactionLogError(path=path, version=wanted)
-    if not earliest <= wanted <= latest:
-        raise VersionNotFoundError(version=wanted, earliest=earliest, latest=latest, path=path)
-    checkpoint = listing.newest_checkpoint(wanted)
+        raise TruncatedTransactionLogError(path=path, version=end)
+    if not earliest <= end <= latest:
+        raise VersionNotFoundError(version=end, earliest=earliest, latest=latest, path=path)
+    checkpoint = listing.newest_checkpoint(end)
     start = 0 if checkpoint is None else checkpoint.version + 1
-    deltas = _fewest_files(listing.commits, listing.compactions, start, wanted)
+    deltas = _fewest_files(listing.commits, listing.compactions, start, end)
     if deltas is None:
-        raise _gap(sorted(v for v in listing.commits if v >= start), start, wanted, path)
+        raise _gap(sorted(v for v in listing.commits if v >= start), start, end, path)
     refuse_empty(deltas, path=path)
-    commits = sorted(v for v in listing.commits if v <= wanted)
+    commits = sorted(v for v in listing.commits if v <= end)
     return LogSegment(
-        version=wanted,
+        version=end,
         checkpoint=checkpoint,
         deltas=deltas,
         commits=tuple(listing.commits[v] for v in commits),
-        version_checksum=listing.checksums.get(wanted),
+        version_checksum=listing.checksums.get(end),
     )
 
 
@@ -247,10 +247,10 @@ def commits_between(
 ) -> list[LogFile]:
     """Return the commits of all versions from `start` to `end`, in order."""
     commits = {f.version: f for f in files if f.kind is LogFileKind.COMMIT}
-    found = [commits[version] for version in range(start, end + 1) if version in commits]
-    if len(found) != end - start + 1:
-        raise _gap([file.version for file in found], start, end, path)
-    return found
+    present = [commits[version] for version in range(start, end + 1) if version in commits]
+    if len(present) != end - start + 1:
+        raise _gap([file.version for file in present], start, end, path)
+    return present
 
 
 def missing_commits(files: Iterable[LogFile]) -> list[tuple[Version, Version]]:

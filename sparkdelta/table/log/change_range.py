@@ -80,14 +80,14 @@ class ChangeBounds:
                 raise ChangesAfterLatestError(path=path, start=start, latest=latest)
         if self.end_timestamp is not None:
             moment_ms = timestamp_ms(self.end_timestamp)
-            found = newest_commit_at(spark, store, commits, in_commit, moment_ms)
-            if found is None:
+            version = newest_commit_at(spark, store, commits, in_commit, moment_ms)
+            if version is None:
                 raise TimestampEarlierThanCommitRetentionError(
                     timestamp=self.end_timestamp,
                     earliest=utc_datetime(timestamp_of(spark, store, commits, in_commit, 0)),
                     path=path,
                 )
-            end = found
+            end = version
             if self.start_timestamp is not None and end == start - 1:
                 in_order = timestamp_ms(self.start_timestamp) <= timestamp_ms(self.end_timestamp)
                 if in_order:

@@ -100,20 +100,20 @@ def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
     return counted.filter("actions > 1").select("key.path")
 
 
-def _conformed(wanted: StructField, stored: StructType) -> str:
-    action, wanted_type = wanted.name, wanted.dataType
-    assert isinstance(wanted_type, StructType)
+def _conformed(field: StructField, stored: StructType) -> str:
+    action, field_type = field.name, field.dataType
+    assert isinstance(field_type, StructType)
     data_type = stored[action].dataType if action in stored.names else None
     names = data_type.names if isinstance(data_type, StructType) else []
     if "path" not in names:
-        return f"CAST(NULL AS {type_text(wanted_type)}) AS {action}"
+        return f"CAST(NULL AS {type_text(field_type)}) AS {action}"
     fields = (
         f"CAST({f'{action}.{f.name}' if f.name in names else 'NULL'} AS {type_text(f.dataType)}) "
         f"AS {f.name}"
-        for f in wanted_type.fields
+        for f in field_type.fields
     )
     value = f"CASE WHEN {action}.path IS NOT NULL THEN struct({', '.join(fields)}) END"
-    return f"CAST({value} AS {type_text(wanted_type)}) AS {action}"
+    return f"CAST({value} AS {type_text(field_type)}) AS {action}"
 
 
 def _is_data(action: str) -> str:

@@ -182,14 +182,14 @@ class CommitRange:
         """Return the columns and fields of a schema, and parse no others; see `actions`."""
         names = schema.names
         # Of one kind there are few lines or none, where Spark has nothing to do.
-        found = self._lines_with(*names) if len(names) == 1 else None
-        if found is not None:
-            lines = local_lines(self.reader.spark, found)
+        table = self._lines_with(*names) if len(names) == 1 else None
+        if table is not None:
+            lines = local_lines(self.reader.spark, table)
         elif "add" not in names:  # most lines are adds, which need not be parsed
             lines = self.lines.filter(may_name(*names))
         else:
             lines = self.lines
-        if (found is not None or self.is_local) and not without_job:
+        if (table is not None or self.is_local) and not without_job:
             # In one partition, what groups the actions by file needs no shuffle.
             lines = lines.coalesce(1)
         if above is not None:
@@ -202,12 +202,12 @@ class CommitRange:
         Costs no Spark job if the commits are small, see `line_reader.DRIVER_SCAN_BYTES`.
         """
         names = ("protocol", "metaData")
-        found = self._lines_with(*names)
-        if found is None:
+        table = self._lines_with(*names)
+        if table is None:
             lines = self.lines.filter(may_name(*names))
         else:
-            lines = local_lines(self.reader.spark, found)
-        rows = parse_log_lines(lines, actions=actions(*names), few=found is not None)
+            lines = local_lines(self.reader.spark, table)
+        rows = parse_log_lines(lines, actions=actions(*names), few=table is not None)
         return rows.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
 
     def commit_infos(self) -> DataFrame:
@@ -271,8 +271,8 @@ class CommitRange:
         if pc.any(pc.match_substring_regex(lines["line"], _NOT_PLAIN)).as_py():
             return None
         lines = lines_that_name(lines, "add", "remove")["line"]
-        found = pc.extract_regex(lines, _FILE_ACTION)
-        paths = pc.struct_field(found, "path")
+        matches = pc.extract_regex(lines, _FILE_ACTION)
+        paths = pc.struct_field(matches, "path")
         has_one_path = pc.equal(pc.count_substring(lines, '"path"'), 1)
         is_plain = pc.and_(has_one_path, pc.is_valid(paths))
         if not pc.all(is_plain, min_count=0).as_py():
@@ -280,7 +280,7 @@ class CommitRange:
         if pc.count_distinct(paths).as_py() < len(paths):
             return None
         return pa.table(
-            [paths, pc.equal(pc.struct_field(found, "action"), "add")], ["path", "is_add"]
+            [paths, pc.equal(pc.struct_field(matches, "action"), "add")], ["path", "is_add"]
         )
 
     def _searched_lines(self) -> pa.Table:

@@ -2,7 +2,9 @@
 
 References
 ----------
-PROTOCOL.md#supported-features, PROTOCOL.md#format-specification
+PROTOCOL.md#supported-features, PROTOCOL.md#format-specification,
+PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+protocol_rfcs/materialize-partition-columns.md
 """
 
 from __future__ import annotations

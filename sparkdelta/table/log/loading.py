@@ -57,12 +57,14 @@ from sparkdelta.table.checkpoint.checkpoint_reader import (
     CheckpointReader,
 )
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.file_reader import LogFileReader
 from sparkdelta.table.listing.line_reader import total_size
 from sparkdelta.table.listing.listing import find_log_segment, read_options
 from sparkdelta.table.listing.log_segment_rules import LogSegment
 from sparkdelta.table.log.checksums import checksum_of_segment
 from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.reconciliation_frames import contradicting_commits
 
@@ -81,6 +83,21 @@ class LoadedLog:
     protocol: Protocol
     metadata: Metadata
     checksum: VersionChecksum | None
+
+    @property
+    def configuration(self) -> TableConfiguration:
+        """The validated configuration; raises an error for a table that cannot be read."""
+        return TableConfiguration.validate(
+            self.protocol,
+            self.metadata,
+            path=self.log.table_root,
+            has_catalog=has_catalog(self.log.store),
+        )
+
+    @property
+    def num_files(self) -> int | None:
+        """The number of live files in the version checksum."""
+        return None if self.checksum is None else self.checksum.num_files
 
 
 def load_log(
@@ -103,9 +120,9 @@ def load_log(
     while True:
         try:
             loaded = _load(spark, store, version, options, [*without, *broken])
-        except _BrokenCheckpoint as found:
-            version = found.version  # never an older one, where the checkpoint alone has the latest
-            broken.update(dict.fromkeys(found.files, found.problem))
+        except _BrokenCheckpoint as error:
+            version = error.version  # never an older one, where the checkpoint alone has the latest
+            broken.update(dict.fromkeys(error.files, error.problem))
         except DeltaError:
             if not broken:
                 raise
@@ -151,7 +168,7 @@ class _RecentLogs:
 
     @staticmethod
     def _key(reader: LogFileReader) -> object:
-        return reader.spark, reader.store.table_root, frozenset(reader.options.items())
+        return reader.spark, reader.table_root, frozenset(reader.options.items())
 
 
 _recent = _RecentLogs(8)
@@ -190,18 +207,23 @@ def load_without_checkpoint(log: LogReader, problem: DeltaError) -> LogReader:
         loaded = load_log(log.spark, log.store, log.segment.version, log.options, [*broken])
     except DeltaError:
         raise problem from None
-    _LOGGER.warning("%s: ignored invalid log files: %s", log.store.table_root, broken)
+    _LOGGER.warning("%s: ignored invalid log files: %s", log.table_root, broken)
     return replace(loaded.log, broken={**broken, **loaded.log.broken})
 
 
-def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
-    """Load a segment that adds commits to the same checkpoint, reading only the new ones."""
-    log = loaded.log.extended(segment)
-    checksum = checksum_of_segment(log.store, segment, log.commits)
-    protocol, metadata = _in_checksum(checksum)
-    if protocol is None or metadata is None:
-        protocol, metadata = _in_commits(log.commits.after(loaded.log.commits))
-    return LoadedLog(log, protocol or loaded.protocol, metadata or loaded.metadata, checksum)
+def extend_log(
+    log: LogReader, segment: LogSegment, protocol: Protocol, metadata: Metadata
+) -> LoadedLog:
+    """Load a segment that adds commits to the same checkpoint, reading only the new ones.
+
+    Protocol and metadata are the earlier log's, unless the new commits have others.
+    """
+    extended = log.extended(segment)
+    checksum = checksum_of_segment(log.store, segment, extended.commits)
+    new_protocol, new_metadata = _in_checksum(checksum)
+    if new_protocol is None or new_metadata is None:
+        new_protocol, new_metadata = _in_commits(extended.commits.after(log.commits))
+    return LoadedLog(extended, new_protocol or protocol, new_metadata or metadata, checksum)
 
 
 def _load(
@@ -222,8 +244,8 @@ def _load(
         return recent
     listed, log = segment, LogReader.open(reader, segment)
     broken = [*without]
-    while found := _broken_compactions(log.commits):
-        broken += found
+    while names := _broken_compactions(log.commits):
+        broken += names
         segment = find_log_segment(store, version=segment.version, without=broken)
         log = LogReader.open(reader, segment)
     is_hidden = log.commits.has_empty_schema()
@@ -278,7 +300,7 @@ def _broken_compactions(commits: CommitRange) -> list[str]:
     if not compactions:
         return []
     doubled = contradicting_commits(
-        commits.actions("add", "remove"), table_root=commits.reader.store.table_root
+        commits.actions("add", "remove"), table_root=commits.reader.table_root
     ).filter(F.col("version").isin([file.end_version for file in compactions]))
     rows = read_rows(
         doubled,
@@ -317,7 +339,7 @@ def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]
     )
     rows.sort(key=lambda row: row["version"] or 0)
     return (
-        _one(rows, "protocol", partial(Protocol.from_dict, path=commits.reader.store.table_root)),
+        _one(rows, "protocol", partial(Protocol.from_dict, path=commits.reader.table_root)),
         _one(rows, "metaData", Metadata.from_dict),
     )
 
@@ -382,13 +404,13 @@ _IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
 def _has_file_actions(reader: CheckpointReader) -> bool:
     """Return True if the checkpoint's own files hold a file action."""
     actions = reader.actions(StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH))
-    found = read_rows(
+    rows = read_rows(
         actions.filter(_IS_OF_A_FILE).limit(1),
         what="file actions beside sidecars",
         bound=1,
         version=reader.version,
     )
-    return bool(found)
+    return bool(rows)
 
 
 def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:
@@ -418,7 +440,7 @@ def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> 
 
 
 def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileError:
-    root = checkpoint.reader.store.table_root
+    root = checkpoint.reader.table_root
     return MalformedLogFileError(path=root, version=checkpoint.version, problem=problem)
 
 

@@ -30,7 +30,7 @@ class LocalAddFiles:
     Attributes
     ----------
     texts
-        As `keyed_adds` gives them.
+        The rows of `keyed_adds`.
     """
 
     spark: SparkSession
@@ -65,7 +65,7 @@ def keyed_adds(adds: DataFrame, *, table_root: str, statistics: StructType) -> D
     Parameters
     ----------
     adds
-        As `TableState.adds` gives them with `stats`.
+        The adds of `TableState.adds` with `stats`.
     statistics
         The type of `stats_parsed`.
     """

@@ -84,6 +84,10 @@ class LogReader:
         return self.reader.store
 
     @property
+    def table_root(self) -> str:
+        return self.store.table_root
+
+    @property
     def options(self) -> Mapping[str, str]:
         """The Hadoop settings of every read."""
         return self.reader.options
@@ -179,7 +183,7 @@ class LogReader:
         )
         lines = self.commits.local_lines
         texts = () if lines is None else lines["line"].to_pylist()
-        return "\n".join((self.store.table_root, *files, *texts))
+        return "\n".join((self.table_root, *files, *texts))
 
     def vectors_at_most(self) -> int | None:
         """Return an upper bound of the deletion vectors; None if the driver has none."""

@@ -23,14 +23,14 @@ def split_path(spark: SparkSession, path: str) -> tuple[str, Version | None, dat
 
     A table whose own path has this form is taken as it is. Times are in the session's time zone.
     """
-    found = _AT.fullmatch(path)
-    if found is None or _is_table(spark, path):
+    match = _AT.fullmatch(path)
+    if match is None or _is_table(spark, path):
         return path, None, None
-    if found["version"] is not None:
-        return found["path"], int(found["version"]), None
-    digits = found["time"]
+    if match["version"] is not None:
+        return match["path"], int(match["version"]), None
+    digits = match["time"]
     time = "{}{}{}{}-{}{}-{}{} {}{}:{}{}:{}{}.{}{}{}".format(*digits)
-    return found["path"], None, session_time(spark, text_literal(time))
+    return match["path"], None, session_time(spark, text_literal(time))
 
 
 def _is_table(spark: SparkSession, path: str) -> bool:

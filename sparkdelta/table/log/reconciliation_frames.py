@@ -128,67 +128,30 @@ def newest_removes(newest: DataFrame) -> DataFrame:
     return newest.filter(f"NOT {_IS_ADD}").select("remove.*")
 
 
-def surviving_adds(
-    checkpoint_adds: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
-) -> DataFrame:
-    """Return the adds of a checkpoint that no later commit supersedes.
-
-    Parameters
-    ----------
-    checkpoint_adds
-        The fields of the add action, at least path and deletionVector.
-    keys
-        The `superseding_keys` of the commits after the checkpoint.
-    broadcast_keys
-        True to broadcast the keys; False to let Spark choose the join.
-    """
-    return _surviving(
-        checkpoint_adds, keys, _SUPERSEDED_ADD, table_root=table_root, broadcast_keys=broadcast_keys
-    )
-
-
-def surviving_removes(
-    checkpoint_removes: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
-) -> DataFrame:
-    """Return the tombstones of a checkpoint that no later commit supersedes."""
-    return _surviving(
-        checkpoint_removes,
-        keys,
-        _SUPERSEDED_REMOVE,
-        table_root=table_root,
-        broadcast_keys=broadcast_keys,
-    )
-
-
-def superseded_actions(
-    checkpoint_actions: DataFrame,
+def surviving_actions(
+    actions: DataFrame,
     keys: DataFrame,
     *,
     are_adds: bool,
     table_root: str,
     broadcast_keys: bool,
-) -> DataFrame:
-    """Return the adds or removes of a checkpoint that later commits supersede."""
-    return _surviving(
-        checkpoint_actions,
-        keys,
-        _SUPERSEDED_ADD if are_adds else _SUPERSEDED_REMOVE,
-        table_root=table_root,
-        broadcast_keys=broadcast_keys,
-        join="left_semi",
-    )
-
-
-def _surviving(
-    checkpoint: DataFrame,
-    keys: DataFrame,
-    superseded: str,
-    *,
-    table_root: str,
-    broadcast_keys: bool,
     join: str = "left_anti",
 ) -> DataFrame:
-    keyed = checkpoint.selectExpr(
+    """Return the adds or the removes of a checkpoint that no later commit supersedes.
+
+    Parameters
+    ----------
+    actions
+        The fields of the actions, at least path and deletionVector.
+    keys
+        The `superseding_keys` of the commits after the checkpoint.
+    broadcast_keys
+        True to broadcast the keys; False to let Spark choose the join.
+    join
+        ``left_semi`` for the superseded actions instead.
+    """
+    superseded = _SUPERSEDED_ADD if are_adds else _SUPERSEDED_REMOVE
+    keyed = actions.selectExpr(
         "*",
         f"{canonical_path('path', table_root=table_root)} AS c{_PATH}",
         f"{deletion_vector_id('deletionVector')} AS c{_DV}",

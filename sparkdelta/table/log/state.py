@@ -46,8 +46,7 @@ from sparkdelta.table.log.reconciliation_frames import (
     newest_removes,
     superseding_files,
     superseding_keys,
-    surviving_adds,
-    surviving_removes,
+    surviving_actions,
 )
 
 Skipping: TypeAlias = DataSkipping | FileMarks | PathFilter
@@ -163,12 +162,7 @@ class TableState:
         removes = self.log.checkpoint.file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
-        survivors = surviving_removes(
-            removes,
-            self._superseding,
-            table_root=self.log.store.table_root,
-            broadcast_keys=self.log.commits.broadcasts_keys,
-        )
+        survivors = self._surviving(removes, self._superseding, are_adds=False)
         return survivors.unionByName(new)
 
     def file_references(self) -> DataFrame:
@@ -182,7 +176,7 @@ class TableState:
             if commits.distinct_files is not None:
                 return actions.select("add", "remove")
             keyed = keyed_file_actions(
-                actions, table_root=self.log.store.table_root, is_local=commits.is_local
+                actions, table_root=self.log.table_root, is_local=commits.is_local
             )
             return newest_actions(newest_file_actions(keyed))
         adds = _as_action(self._live_adds(), FILE_REFERENCES["add"])
@@ -221,7 +215,7 @@ class TableState:
         """Return the file actions of the commits above a version, by `keyed_file_actions`."""
         return keyed_file_actions(
             self.log.commits.actions("add", "remove", above=above),
-            table_root=self.log.store.table_root,
+            table_root=self.log.table_root,
             is_local=self.log.commits.is_local,
         )
 
@@ -285,11 +279,14 @@ class TableState:
         survivors = self._surviving(adds, superseding_keys(keyed))
         return survivors.unionByName(self._typed(new, with_json=False))
 
-    def _surviving(self, adds: DataFrame, keys: DataFrame) -> DataFrame:
-        return surviving_adds(
-            adds,
+    def _surviving(
+        self, actions: DataFrame, keys: DataFrame, *, are_adds: bool = True
+    ) -> DataFrame:
+        return surviving_actions(
+            actions,
             keys,
-            table_root=self.log.store.table_root,
+            are_adds=are_adds,
+            table_root=self.log.table_root,
             broadcast_keys=self.log.commits.broadcasts_keys,
         )
 
@@ -363,7 +360,7 @@ def _add_field(
     stored: StoredFacts,
     fields: Sequence[StructField] = tuple(ADD.fields),
 ) -> StructField:
-    """Return the field `add` with the typed columns of the checkpoint, if they are of use."""
+    """Return the field `add` with the typed columns that the checkpoint has."""
     typed = [StructField(STATS_PARSED, stored.statistics)] if stored.statistics else []
     add = checkpoint.stored_add_type()
     if add is not None and stored.partition_values:

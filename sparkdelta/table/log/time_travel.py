@@ -22,7 +22,6 @@ from sparkdelta.exceptions import (
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
-from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_times import (
@@ -35,7 +34,6 @@ from sparkdelta.table.log.commit_timestamp_rules import (
     utc_datetime,
     version_at_or_before,
 )
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import load_log
 
 _TIMESTAMP = re.compile(
@@ -88,13 +86,7 @@ def version_at_timestamp(
     moment = timestamp_ms(timestamp)
     store = open_log(spark, path)
     loaded = load_log(spark, store, None, {})
-    configuration = TableConfiguration.validate(
-        loaded.protocol,
-        loaded.metadata,
-        path=store.table_root,
-        has_catalog=has_catalog(store),
-    )
-    in_commit = configuration.in_commit_timestamps
+    in_commit = loaded.configuration.in_commit_timestamps
     latest = commit_timestamp(loaded.log, in_commit, loaded.checksum)
     version = loaded.log.segment.version
     listing = [file for file in list_log_files(store) if file.version <= version]
@@ -109,8 +101,8 @@ def version_at_timestamp(
         raise TimestampGreaterThanCommitError(
             timestamp=timestamp, latest=utc_datetime(latest), path=store.table_root
         )
-    found = newest_commit_at(spark, store, commits, in_commit, moment)
-    if found is None:
+    newest = newest_commit_at(spark, store, commits, in_commit, moment)
+    if newest is None:
         bound = in_commit.enablement_timestamp
         # File times of a copied table are those of the copy, after the in-commit timestamps.
         by_file = bool(times) and (not inside or bound is None or times[0][1] < bound)
@@ -118,7 +110,7 @@ def version_at_timestamp(
         raise TimestampEarlierThanCommitRetentionError(
             timestamp=timestamp, earliest=utc_datetime(earliest), path=store.table_root
         )
-    return found
+    return newest
 
 
 def newest_commit_at(

@@ -27,7 +27,6 @@ from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.checksum.version_checksum_frames import file_bins
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
-from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import LogSegment, extend_log_segment
 from sparkdelta.table.log.commit_times import commit_timestamp
@@ -51,8 +50,8 @@ class Snapshot:
     PROTOCOL.md#delta-table-specification
     """
 
-    _loaded: LoadedLog = field(repr=False)
     _state: TableState = field(repr=False)
+    _checksum: VersionChecksum | None = field(repr=False)
 
     @property
     def version(self) -> Version:
@@ -61,15 +60,15 @@ class Snapshot:
     @property
     def path(self) -> str:
         """The table's root as Spark names it, decoded."""
-        return self._loaded.log.store.table_root
+        return self.log.table_root
 
     @property
     def protocol(self) -> Protocol:
-        return self._loaded.protocol
+        return self.configuration.protocol
 
     @property
     def metadata(self) -> Metadata:
-        return self._loaded.metadata
+        return self.configuration.metadata
 
     def __repr__(self) -> str:
         shown = [repr(self.path), f"version={self.version}"]
@@ -99,7 +98,7 @@ class Snapshot:
     @property
     def _knows_timestamp(self) -> bool:
         """True if `timestamp` needs no read of a commit."""
-        in_commit, checksum = self.configuration.in_commit_timestamps, self._loaded.checksum
+        in_commit, checksum = self.configuration.in_commit_timestamps, self._checksum
         return (
             not has_in_commit_timestamp(in_commit, self.version)
             or (checksum is not None and checksum.in_commit_timestamp is not None)
@@ -119,7 +118,7 @@ class Snapshot:
     @property
     def segment(self) -> LogSegment:
         """The files of the log that make up this version."""
-        return self._loaded.log.segment
+        return self.log.segment
 
     @property
     def configuration(self) -> TableConfiguration:
@@ -128,12 +127,12 @@ class Snapshot:
     @property
     def version_checksum(self) -> VersionChecksum | None:
         """The `.crc` of exactly this version, if there is one."""
-        return self._loaded.checksum
+        return self._checksum
 
     @property
     def log(self) -> LogReader:
         """The reader of this version's log segment."""
-        return self._loaded.log
+        return self._state.log
 
     @property
     def state(self) -> TableState:
@@ -152,9 +151,8 @@ class Snapshot:
     @cached_property
     def timestamp_ms(self) -> int | None:
         """`timestamp` in milliseconds since the epoch."""
-        return commit_timestamp(
-            self._loaded.log, self.configuration.in_commit_timestamps, self._loaded.checksum
-        )
+        in_commit = self.configuration.in_commit_timestamps
+        return commit_timestamp(self.log, in_commit, self._checksum)
 
     def add_files(self) -> DataFrame:
         """Return the live data files: the reconciled add actions, one row per logical file.
@@ -254,7 +252,7 @@ class Snapshot:
         names = checked_names(columns, "columns")
         bound = checked_count(max_driver_files, "max_driver_files", least=0)
         bound = MAX_DRIVER_FILES if bound is None else bound
-        return Scan(self._state, where, names, bound, self._loaded.checksum)
+        return Scan(self._state, where, names, bound, self._checksum)
 
     def candidates(self, predicate: Predicate | None, columns: Sequence[str] | None = None) -> Scan:
         """Return a read of all rows that may match a predicate, or of all rows without one.
@@ -263,7 +261,7 @@ class Snapshot:
         allow.
         """
         names = None if columns is None else tuple(columns)
-        return Scan(self._state, None, names, MAX_DRIVER_FILES, self._loaded.checksum, predicate)
+        return Scan(self._state, None, names, MAX_DRIVER_FILES, self._checksum, predicate)
 
     def is_altered_since(self, other: Snapshot) -> bool:
         """Return True if another version has other metadata or another protocol."""
@@ -274,7 +272,7 @@ class Snapshot:
 
         A cached state stays in use: later commits are reconciled with it.
         """
-        log = self._loaded.log
+        log = self.log
         new = list_log_files(log.store, listing_prefix(self.version + 1))
         if not any(file.kind is LogFileKind.COMMIT for file in new):
             return self
@@ -289,35 +287,26 @@ class Snapshot:
 
     def in_session(self, spark: SparkSession) -> Snapshot:
         """Return this snapshot with its DataFrames in another session, without its cache."""
-        loaded = replace(self._loaded, log=self._loaded.log.in_session(spark))
-        return Snapshot(loaded, replace(self._state, log=loaded.log, cached=None))
+        state = replace(self._state, log=self.log.in_session(spark), cached=None)
+        return Snapshot(state, self._checksum)
 
     def _extended(self, new: Sequence[LogFile]) -> Snapshot:
         segment = extend_log_segment(self.segment, new, path=self.path)
-        return self._with(extend_log(self._loaded, segment))
+        return self._with(extend_log(self.log, segment, self.protocol, self.metadata))
 
     def _with(self, loaded: LoadedLog) -> Snapshot:
         """Return the snapshot of a later log, with the cached files if they are still usable."""
-        loaded = _marked(loaded)
-        configuration = TableConfiguration.validate(
-            loaded.protocol,
-            loaded.metadata,
-            path=self.path,
-            has_catalog=has_catalog(loaded.log.store),
-        )
-        cached = self._state.cached
-        if cached is not None and not _keeps_cache(
-            configuration, self.configuration, loaded, cached
-        ):
+        log, configuration, cached = _marked(loaded.log), loaded.configuration, self._state.cached
+        if cached is not None and not _keeps_cache(configuration, self.configuration, log, cached):
             cached = None
         state = replace(
             self._state,
-            log=loaded.log,
+            log=log,
             configuration=configuration,
-            num_files=_num_files(loaded),
+            num_files=loaded.num_files,
             cached=cached,
         )
-        return Snapshot(loaded, state)
+        return Snapshot(state, loaded.checksum)
 
     def cache(self) -> Snapshot:
         """Return this snapshot with its live files kept in Spark (memory, then disk).
@@ -328,21 +317,22 @@ class Snapshot:
         if self._state.cached is not None and self._state.cached.version == self.version:
             return self
         adds = self._state.adds(with_json=False).persist(StorageLevel.MEMORY_AND_DISK)
-        return Snapshot(self._loaded, replace(self._state, cached=CachedAdds(self.version, adds)))
+        cached = CachedAdds(self.version, adds)
+        return Snapshot(replace(self._state, cached=cached), self._checksum)
 
     def uncache(self) -> Snapshot:
         """Return this snapshot without the files that `cache` kept, which Spark releases."""
         if self._state.cached is None:
             return self
         self._state.cached.adds.unpersist()
-        return Snapshot(self._loaded, replace(self._state, cached=None))
+        return Snapshot(replace(self._state, cached=None), self._checksum)
 
 
 def _keeps_cache(
-    new: TableConfiguration, old: TableConfiguration, loaded: LoadedLog, cached: CachedAdds
+    new: TableConfiguration, old: TableConfiguration, log: LogReader, cached: CachedAdds
 ) -> bool:
     """Return True if cached files have the new columns and the segment has all later commits."""
-    checkpoint = loaded.log.segment.checkpoint
+    checkpoint = log.segment.checkpoint
     covered = checkpoint is None or checkpoint.version <= cached.version
     return covered and new.statistics == old.statistics and new.partition_keys == old.partition_keys
 
@@ -373,21 +363,14 @@ def open_snapshot(
         progress(spark, f"Loading {store.table_root}", is_on=shows_progress),
     ):
         loaded = load_log(spark, store, version, options or {}, without)
-    loaded = _marked(loaded) if version is None else loaded
-    configuration = TableConfiguration.validate(
-        loaded.protocol,
-        loaded.metadata,
-        path=store.table_root,
-        has_catalog=has_catalog(store),
-    )
     state = TableState(
-        loaded.log,
-        configuration,
+        _marked(loaded.log) if version is None else loaded.log,
+        loaded.configuration,
         partition_time_zone,
-        _num_files(loaded),
+        loaded.num_files,
         shows_progress=shows_progress,
     )
-    return Snapshot(loaded, state)
+    return Snapshot(state, loaded.checksum)
 
 
 def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
@@ -398,11 +381,10 @@ def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
         return None
 
 
-def _marked(loaded: LoadedLog) -> LoadedLog:
+def _marked(log: LogReader) -> LogReader:
     """Mark the log's read options with the table and the version."""
-    log = loaded.log
-    mark = read_mark(log.store.table_root, log.segment.version)
-    return replace(loaded, log=log.with_options({**log.options, **mark}))
+    mark = read_mark(log.table_root, log.segment.version)
+    return log.with_options({**log.options, **mark})
 
 
 def check_time_zone(spark: SparkSession, zone: str) -> None:
@@ -416,7 +398,3 @@ def check_time_zone(spark: SparkSession, zone: str) -> None:
     if not is_known:
         problem = f"{zone!r} is not a time zone such as 'Europe/Paris' or '+02:00'"
         raise InvalidArgumentError(argument="partition_time_zone", problem=problem)
-
-
-def _num_files(loaded: LoadedLog) -> int | None:
-    return None if loaded.checksum is None else loaded.checksum.num_files
