@@ -18,10 +18,13 @@ from pyspark.sql.types import StructType
 from sparkdelta.base.protocol.commit_info import Parameter
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol
 from sparkdelta.base.schema.needed_features import needed_features
+from sparkdelta.table.commit.committer import Committer
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.definition.table_change import TableChange, with_mapping
 from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
 class Preparation(Enum):
@@ -52,6 +55,18 @@ class Alteration:
     read: ReadSet
     dropped_features: frozenset[str] = frozenset()
     preparation: Preparation | None = None
+
+    def commit(
+        self, snapshot: Snapshot, committer: Committer | None = None
+    ) -> CommittedTransaction:
+        """Commit the change to the table, of which the statement read a snapshot."""
+        return Transaction.of(
+            snapshot,
+            self.operation,
+            staged=self.change.actions,
+            read=self.read,
+            dropped_features=self.dropped_features,
+        ).commit(committer)
 
 
 def alteration(

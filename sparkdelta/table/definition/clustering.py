@@ -35,8 +35,8 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
     rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
     if not rows:
         return None
-    found = DomainMetadata(CLUSTERING_DOMAIN, rows[0]["configuration"])
-    columns = found.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
+    action = DomainMetadata(CLUSTERING_DOMAIN, rows[0]["configuration"])
+    columns = action.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
     if not isinstance(columns, list):
         return ()
     return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)
@@ -56,8 +56,8 @@ def logical_columns(
 ) -> tuple[ColumnPath, ...]:
     """Return the logical paths of columns, given their physical paths."""
     logical = {
-        physical_path(table.schema, found.path, table.column_mapping): found.path
-        for found in fields_within(table.schema)
-        if not found.repeated
+        physical_path(table.schema, part.path, table.column_mapping): part.path
+        for part in fields_within(table.schema)
+        if not part.repeated
     }
     return tuple(logical.get(path, path) for path in physical)

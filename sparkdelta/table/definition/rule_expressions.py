@@ -110,11 +110,11 @@ def check_default(spark: SparkSession, column: StructField) -> None:
     """Refuse a default that depends on a row, or does not have the column's type."""
     text = str(column.metadata[CURRENT_DEFAULT])
     try:
-        found = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
+        frame = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
     except AnalysisException as error:
         problem = str(error).partition("\n")[0]
         raise InvalidArgumentError(argument="default", problem=problem) from error
-    data_type = found.schema[0].dataType
+    data_type = frame.schema[0].dataType
     if not can_assign(data_type, column.dataType):
         problem = f"{text} is {data_type.simpleString()}, not {column.dataType.simpleString()}"
         raise InvalidArgumentError(argument="default", problem=problem)
@@ -144,9 +144,9 @@ def check_unused(
                     problem=f"it uses {shown}, which would be altered",
                 )
         for name, text in rules.generated.items():
-            is_own = (name,) in columns
-            if (is_own and is_generated_too) or (
-                not is_own and _uses(spark, table.schema, text, column[0])
+            is_altered = (name,) in columns
+            if (is_altered and is_generated_too) or (
+                not is_altered and _uses(spark, table.schema, text, column[0])
             ):
                 raise GeneratedDependentColumnError(column=shown, name=name, expression=text)
 
@@ -174,8 +174,8 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
     """
     if rules.generated:
         plain = StructType([f for f in schema.fields if f.name not in rules.generated])
-        found = _checked(spark, plain, rules.generated, _GENERATED)
-        for name, frame in found.items():
+        frames = _checked(spark, plain, rules.generated, _GENERATED)
+        for name, frame in frames.items():
             _check_type(schema[name], frame)
     constraints = {each.name: each.expression for each in rules.constraints}
     for name, frame in _checked(spark, schema, constraints, _CONSTRAINT).items():
@@ -200,12 +200,12 @@ def _checked(
         return {}
     columns = [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields]
     theirs = spark.createDataFrame([], StructType(columns))
-    found, engine = {}, engine_of(spark)
+    frames, engine = {}, engine_of(spark)
     for name, text in expressions.items():
         try:
             with engine.in_table_session(theirs) as ours:
-                found[name] = ours.select(F.expr(text))
-            _ = found[name].schema  # Spark Connect analyzes a plan when it is asked for
+                frames[name] = ours.select(F.expr(text))
+            _ = frames[name].schema  # Spark Connect analyzes a plan when it is asked for
         except AnalysisException as error:
             condition = str(error.getCondition())
             if use is _CONSTRAINT and condition.startswith(_OTHER_COLUMNS):
@@ -219,7 +219,7 @@ def _checked(
             raise use.user_function(name=name, expression=text) from error
         if not engine.sees_plans:
             continue
-        is_deterministic, nodes = engine.plan_nodes(found[name])
+        is_deterministic, nodes = engine.plan_nodes(frames[name])
         names = {node.rpartition(".")[2] for node in nodes}
         if names & _USERS:
             raise use.user_function(name=name, expression=text)
@@ -229,7 +229,7 @@ def _checked(
             raise use.unsupported(name=name, expression=text)
         if "AggregateExpression" in names:
             raise use.aggregate(name=name, expression=text)
-    return found
+    return frames
 
 
 def _check_type(column: StructField, generated: DataFrame) -> None:

@@ -80,13 +80,13 @@ def written_table(
         _check_same_clustering(change, options.cluster_by, path)
     if options.overwrite_schema:
         return with_overwritten_schema(change, rows, partition_by or ())
-    own = table.partition_columns
+    present = table.partition_columns
     if partition_by is not None and [name_key(n) for n in partition_by] != [
-        name_key(n) for n in own
+        name_key(n) for n in present
     ]:
         problem = (
-            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(partition_by)}); "
-            "to change this, use mode overwrite with overwrite_schema"
+            f"the table is partitioned by ({', '.join(present)}), not by ({', '.join(partition_by)}"
+            "); to change this, use mode overwrite with overwrite_schema"
         )
         raise MetadataMismatchError(path=path, problem=problem)
     return with_merged_schema(change, rows, path=path) if options.merge_schema else change
@@ -118,7 +118,7 @@ def _check_same_clustering(change: TableChange, names: Sequence[str], path: str)
 def with_overwritten_schema(
     change: TableChange, rows: StructType, partition_by: Sequence[str]
 ) -> TableChange:
-    """Replace a table's schema by the schema of the rows, and its partitioning.
+    """Return the change with the schema of the rows in place of the table's, and this partitioning.
 
     Clustering columns must be kept, and must not become partition columns.
     """
@@ -138,7 +138,7 @@ def with_overwritten_schema(
 
 
 def with_merged_schema(change: TableChange, rows: StructType, *, path: str) -> TableChange:
-    """Add the columns that only the rows have and, if type widening is enabled, widen types."""
+    """Return the change with the columns that only the rows have and, if enabled, wider types."""
     table = change.after
     check_columns(rows, any_names=table.is_mapped)
     schema = merged_schema(table.schema, rows)

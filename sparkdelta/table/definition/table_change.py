@@ -139,7 +139,7 @@ class TableDescription:
     columns
         With the metadata that makes them generated, identity or default columns, and comments.
     clustering_columns
-        As text: names, with dots in between for nested ones.
+        Names of columns, with dots for nested columns.
     is_managed
         True if the session catalog manages the table, which history shows.
     """
@@ -184,8 +184,8 @@ def _described_table(
     others, comment = without_comment(description.properties)
     requested = requested_properties(others)
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
-    wanted_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
-    check_columns(schema, any_names=wanted_mode != "none")
+    mapping_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
+    check_columns(schema, any_names=mapping_mode != "none")
     check_statistics_columns(schema, requested.configuration)
     partition_columns = check_partition_columns(schema, description.partition_by)
     clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)
@@ -245,8 +245,8 @@ def with_lasting_properties(
     names = [ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, PROTECTED_VERSION]
     if is_on(requested, ENABLE_IN_COMMIT_TIMESTAMPS) and before.in_commit_timestamps.enabled:
         names += [IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP]
-    own = before.properties
-    return {**requested, **{name: own[name] for name in names if name in own}}
+    earlier = before.properties
+    return {**requested, **{name: earlier[name] for name in names if name in earlier}}
 
 
 def with_row_id_columns(properties: Mapping[str, str]) -> dict[str, str]:
@@ -265,8 +265,8 @@ def with_mapping(
     before: TableConfiguration | None,
 ) -> tuple[StructType, dict[str, str]]:
     """Assign ids and physical names to the columns that have none."""
-    own = {} if before is None else before.properties
-    schema, last = with_column_ids(schema, max_id=int(own.get(MAX_COLUMN_ID, "0")))
+    earlier = {} if before is None else before.properties
+    schema, last = with_column_ids(schema, max_id=int(earlier.get(MAX_COLUMN_ID, "0")))
     if has_nested_ids(iceberg_version(protocol, properties)):
         schema, last = with_nested_ids(schema, max_id=last)
     return schema, {**properties, MAX_COLUMN_ID: str(last)}
