@@ -96,8 +96,8 @@ def read_footers(store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters:
         leaves = [metadata.schema.column(n).path.lower() for n in range(metadata.num_columns)]
         columns.append(frozenset(leaf.partition(".")[0] for leaf in leaves))
         counts.append(_num_adds(metadata, leaves))
-    known = [count for count in counts if count is not None]
-    return CheckpointFooters(tuple(columns), sum(known) if len(known) == len(counts) else None)
+    numbers = [count for count in counts if count is not None]
+    return CheckpointFooters(tuple(columns), sum(numbers) if len(numbers) == len(counts) else None)
 
 
 def _metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:

@@ -172,12 +172,12 @@ def _limited(
 
 
 def latest_by_key(
-    known: Iterable[WireAction] | None, new: Iterable[WireAction], *, key: str
+    before: Iterable[WireAction] | None, new: Iterable[WireAction], *, key: str
 ) -> list[WireAction] | None:
     """Return the transactions or domains after a commit; None if the earlier ones are unknown."""
-    if known is None:
+    if before is None:
         return None
-    latest = {action[key]: action for action in (*known, *new)}
+    latest = {action[key]: action for action in (*before, *new)}
     return [action for action in latest.values() if action.get("removed") is not True]
 
 

@@ -114,12 +114,12 @@ def is_deleted_in_packed(bitmap: Column, bits: Column, row_index: Column) -> Col
     def byte(number: Column) -> Column:
         return F.substring(bitmap, number.cast("int") + 1, F.lit(1))
 
-    own = byte(F.least(row_index, F.lit(_LAST_BYTE)))
+    single = byte(F.least(row_index, F.lit(_LAST_BYTE)))
     shared = byte(F.call_function("div", row_index, F.lit(PACKED_BITS)))
     code, at = F.ascii(shared.cast("string")), (row_index % PACKED_BITS).cast("int")
     in_shared = F.call_function("shiftright", code, at).bitwiseAND(1) == 1
     return (
-        F.when(bits == 1, own == F.lit(b"\1"))
+        F.when(bits == 1, single == F.lit(b"\1"))
         .when(shared == F.lit(b"\0"), F.lit(False))
         .otherwise(in_shared)
     )

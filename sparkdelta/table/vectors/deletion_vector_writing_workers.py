@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from sparkdelta.base.protocol.deletion_vectors import (
@@ -71,28 +72,7 @@ in bytes; numRecords: its rows, deleted ones included; num_deleted: the rows tha
 deletes; num_left: the rows that are left; had_vector: True if it had a vector before.
 """
 
-VECTOR_ARROW = pa.struct(
-    [
-        ("storageType", pa.string()),
-        ("pathOrInlineDv", pa.string()),
-        ("offset", pa.int32()),
-        ("sizeInBytes", pa.int32()),
-        ("cardinality", pa.int64()),
-    ]
-)
-TOUCHED_ARROW = pa.schema(
-    [
-        (ADD, pa.string()),
-        (VECTOR, VECTOR_ARROW),
-        (STATS, pa.string()),
-        (OUTCOME, pa.string()),
-        (SIZE, pa.int64()),
-        (NUM_RECORDS, pa.int64()),
-        (NUM_DELETED, pa.int64()),
-        (NUM_LEFT, pa.int64()),
-        (HAD_VECTOR, pa.bool_()),
-    ]
-)
+VECTOR_ARROW, TOUCHED_ARROW = to_arrow_type(DELETION_VECTOR), to_arrow_schema(TOUCHED)
 
 VECTOR_FILE_BYTES = 2 * 1024 * 1024
 """A deletion vector file is complete when it has this size."""

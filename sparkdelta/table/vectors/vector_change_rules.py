@@ -70,10 +70,12 @@ def united_rows(mine: VectorChange, winners: VectorChange, read: ReadVector) -> 
     """
     if mine.remove.deletion_vector != winners.remove.deletion_vector:
         return None
-    own, won = deleted_by(mine, read), deleted_by(winners, read)
-    if own is None or won is None or intersects(own, won) or num_records(mine.add.stats) is None:
+    rows, others = deleted_by(mine, read), deleted_by(winners, read)
+    if rows is None or others is None or intersects(rows, others):
         return None
-    return union(_rows(winners.add, read), own)
+    if num_records(mine.add.stats) is None:
+        return None
+    return union(_rows(winners.add, read), rows)
 
 
 def has_rows_left(mine: VectorChange, united: Chunks) -> bool:
