@@ -15,6 +15,10 @@ VERBS = tuple(Path(__file__).with_name("imperative_verbs.txt").read_text("utf-8"
 
 FINISHED_ROOMS: tuple[str, ...] = (
     "sparkdelta/base/skipping",
+    "sparkdelta/operations/alter",
+    "sparkdelta/operations/changes",
+    "sparkdelta/operations/copy",
+    "sparkdelta/operations/stream",
     "sparkdelta/table/checkpoint",
     "sparkdelta/table/checksum",
     "sparkdelta/table/definition",
