@@ -20,6 +20,17 @@ FINISHED_ROOMS: tuple[str, ...] = (
     "sparkdelta/base/schema",
     "sparkdelta/base/skipping",
     "sparkdelta/base/storage",
+    "sparkdelta/operations/alter",
+    "sparkdelta/operations/changes",
+    "sparkdelta/operations/copy",
+    "sparkdelta/operations/stream",
+    "sparkdelta/table/checkpoint",
+    "sparkdelta/table/checksum",
+    "sparkdelta/table/definition",
+    "sparkdelta/table/listing",
+    "sparkdelta/table/log",
+    "sparkdelta/table/snapshot",
+    "sparkdelta/table/vectors",
 )
 """The rooms whose docstrings have been rewritten, in alphabetical order."""
 

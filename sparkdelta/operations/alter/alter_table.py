@@ -1,23 +1,32 @@
-"""Commit the changes of an ``ALTER TABLE`` statement.
+"""Execution of `ALTER TABLE` statements, and the commits that must precede some of them.
 
 References
 ----------
-PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
+PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution, PROTOCOL.md#column-mapping,
+PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.protocol.feature_rules import TableFeature
 from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.base.protocol.table_properties import SUSPEND_ROW_TRACKING, assigns_row_ids
 from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.spark.job_names import jobs_of
-from sparkdelta.operations.alter.alteration_commits import commit_alteration
-from sparkdelta.operations.alter.preparations import prepare
+from sparkdelta.operations.alter.altered_properties import files_without_row_ids
+from sparkdelta.operations.alter.recommits import recommit
+from sparkdelta.operations.alter.unmapped_table import remove_mapping
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
-from sparkdelta.table.definition.alteration import Alteration
+from sparkdelta.table.commit.conflict_rules import BACKFILL
+from sparkdelta.table.commit.transaction import CommittedTransaction
+from sparkdelta.table.definition.alteration import Alteration, Preparation, alteration, with_schema
+from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.listing.listing import open_log_for_writing
 from sparkdelta.table.listing.missing_tables import with_not_found_hint
@@ -34,33 +43,48 @@ def alter(
 ) -> Version | None:
     """Commit the changes of a statement to a table; return None if it changes nothing.
 
-    Preparations of the statement are committed first, each in a commit of its own.
-
-    Raises
-    ------
-    TableNotFoundError
-    DeltaConcurrentModificationException
-        Another commit changed the table, or rows that the statement depends on.
-    DeltaError
-        The statement is not valid for the table, or the table cannot be written.
+    Each preparation of the statement is a commit of its own, made first.
     """
     with with_not_found_hint(spark, path):
         store = open_log_for_writing(spark, path, options)
         snapshot = open_snapshot(spark, path, store=store, options=options or {})
     check_data_writable(snapshot.protocol, path=snapshot.path)
     with jobs_of(snapshot.path, snapshot.version):
-        alteration = statement(snapshot)
-        while alteration.preparation is not None:
-            for prepared in prepare(snapshot, alteration.preparation):
+        altered = statement(snapshot)
+        while altered.preparation is not None:
+            for prepared in _prepare(snapshot, altered.preparation):
                 run_commit_hooks(prepared)
                 snapshot = prepared.snapshot
             snapshot = snapshot.refresh()
-            alteration = statement(snapshot)
-        change = alteration.change
+            altered = statement(snapshot)
+        change = altered.change
         # The commit must follow the features that it enables.
         check_table_writable(change.after, path=snapshot.path)
         if not (change.changes_protocol or change.changes_metadata or change.domains):
             return None
-        done = commit_alteration(snapshot, alteration)
+        done = altered.commit(snapshot)
     run_commit_hooks(done)
     return done.version
+
+
+def _prepare(snapshot: Snapshot, preparation: Preparation) -> Iterator[CommittedTransaction]:
+    """Commit a preparation; steps that an earlier call has committed are not repeated."""
+    if preparation is Preparation.ROW_IDS:
+        yield from _with_row_ids(snapshot)
+        return
+    yield remove_mapping(snapshot, keeps_property=preparation is Preparation.NO_MAPPING)
+
+
+def _with_row_ids(snapshot: Snapshot) -> Iterator[CommittedTransaction]:
+    """Enable row ids for new files, then assign them to existing files."""
+    table = snapshot.configuration
+    if not assigns_row_ids(table.protocol, table.properties):
+        protocol = upgraded_protocol(table.protocol, (TableFeature.ROW_TRACKING.value,))
+        rest = {k: v for k, v in table.properties.items() if k != SUSPEND_ROW_TRACKING}
+        after = with_schema(replace(table, protocol=protocol), table.schema, properties=rest)
+        change = TableChange(table, after)
+        shown = {"newProtocol": after.protocol.to_dict()}
+        done = alteration(change, "UPGRADE PROTOCOL", shown).commit(snapshot)
+        snapshot = done.snapshot
+        yield done
+    yield from recommit(snapshot, files_without_row_ids, {}, BACKFILL)

@@ -29,15 +29,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
 def cluster_by(snapshot: Snapshot, names: Sequence[str]) -> Alteration:
-    """The table clustered by other columns, or by none; existing files stay as they are.
-
-    Raises
-    ------
-    ClusterPartitionedTableError
-        The table is partitioned.
-    ColumnNotFoundError, InvalidArgumentError
-        The table cannot be clustered by these columns.
-    """
+    """Return the alteration of the clustering columns; existing files stay as they are."""
     table = snapshot.configuration
     if table.partition_columns:
         raise ClusterPartitionedTableError(path=snapshot.path, columns=table.partition_columns)
@@ -57,5 +49,5 @@ def cluster_by(snapshot: Snapshot, names: Sequence[str]) -> Alteration:
 
 
 def _shown(table: TableConfiguration, physical: Collection[ColumnPath]) -> str:
-    """The logical names of columns, as history has them."""
+    """Return the logical names of columns, as history has them."""
     return ",".join(map(path_text, logical_columns(table, physical)))

@@ -3,7 +3,7 @@
 References
 ----------
 PROTOCOL.md#change-metadata, PROTOCOL.md#column-mapping, PROTOCOL.md#type-widening,
-PROTOCOL.md#default-columns
+PROTOCOL.md#default-columns, PROTOCOL.md#void-type
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, FloatType, NullType, StringType, StructField, StructType
 
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.protocol.column_lists import STATISTICS_COLUMNS, column_list
@@ -22,6 +22,8 @@ from sparkdelta.base.protocol.protocol_upgrades import (
     GENERATION_EXPRESSION,
     IDENTITY_START,
 )
+from sparkdelta.base.protocol.table_properties import is_type_widening_enabled
+from sparkdelta.base.protocol.type_changes import is_supported_type_change
 from sparkdelta.base.schema.column_alterations import (
     Position,
     field_at,
@@ -31,14 +33,16 @@ from sparkdelta.base.schema.column_alterations import (
     with_changed_column,
     with_column,
     with_renamed_column,
+    with_wider_type,
     without_column,
 )
 from sparkdelta.base.schema.column_ids import without_ids
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.declared_columns import bounded_text
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR, is_longer_text
 from sparkdelta.base.schema.table_constraints import row_rules
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
-from sparkdelta.base.schema.written_schema import check_columns
+from sparkdelta.base.schema.written_schema import check_columns, clean_field
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DropClusteringColumnError,
@@ -48,7 +52,6 @@ from sparkdelta.exceptions import (
     UnsupportedDropError,
     UnsupportedRenameError,
 )
-from sparkdelta.operations.alter.retyped_columns import retyped
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.rule_expressions import check_default, check_unused
@@ -94,12 +97,7 @@ class ColumnChange:
 
 
 def column_path(name: str) -> ColumnPath:
-    """The path that a name with dots and backticks means.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
+    """Parse a name with dots and backticks as the path of a column."""
     try:
         return tuple(name_parts(name))
     except (UnusableError, TypeError) as error:
@@ -108,15 +106,7 @@ def column_path(name: str) -> ColumnPath:
 
 
 def add_columns(snapshot: Snapshot, columns: Sequence[NewColumn]) -> Alteration:
-    """The table with new columns, which are null in existing rows.
-
-    Raises
-    ------
-    DuplicateColumnsError, ColumnNotFoundError, AddColumnParentError
-        There is a column of this name, or no place for it.
-    InvalidArgumentError, InvalidColumnNameError, UnsupportedDataTypeError, ChangeDataColumnsError
-        No table can have such a column, or not one with rows.
-    """
+    """Return the alteration that adds columns, which are null in existing rows."""
     table = snapshot.configuration
     schema, shown = table.schema, []
     for new in columns:
@@ -132,16 +122,7 @@ def add_columns(snapshot: Snapshot, columns: Sequence[NewColumn]) -> Alteration:
 
 
 def rename_column(snapshot: Snapshot, path: ColumnPath, name: str) -> Alteration:
-    """The table with another name for a column; data files keep the physical name.
-
-    Raises
-    ------
-    UnsupportedRenameError
-        The table has no column mapping.
-    ColumnNotFoundError, DuplicateColumnsError
-    ConstraintDependentColumnError, GeneratedDependentColumnError
-        An expression of the table uses the column.
-    """
+    """Return the alteration that renames a column; data files keep the physical name."""
     table = snapshot.configuration
     if not table.is_mapped:
         raise UnsupportedRenameError(path=snapshot.path)
@@ -163,18 +144,7 @@ def rename_column(snapshot: Snapshot, path: ColumnPath, name: str) -> Alteration
 def drop_columns(
     snapshot: Snapshot, paths: Sequence[ColumnPath], *, if_exists: bool = False
 ) -> Alteration:
-    """The table without some columns; data files keep their values.
-
-    Raises
-    ------
-    UnsupportedDropError
-        The table has no column mapping.
-    ColumnNotFoundError
-        There is no such column, and `if_exists` is False.
-    DropPartitionColumnError, DropClusteringColumnError, DropOnlyColumnError
-    ConstraintDependentColumnError, GeneratedDependentColumnError
-        An expression of the table uses a column.
-    """
+    """Return the alteration that drops columns; data files keep their values."""
     table = snapshot.configuration
     if not table.is_mapped:
         raise UnsupportedDropError(path=snapshot.path)
@@ -192,14 +162,7 @@ def drop_columns(
 
 
 def checked_drop(snapshot: Snapshot, paths: Sequence[ColumnPath]) -> Mapping[str, str]:
-    """Check that columns can be dropped, and return the table's properties without them.
-
-    Raises
-    ------
-    DropPartitionColumnError, DropClusteringColumnError
-    ConstraintDependentColumnError, GeneratedDependentColumnError
-        An expression of the table uses a column.
-    """
+    """Check that columns can be dropped, and return the table's properties without them."""
     table, clustering = snapshot.configuration, clustering_columns(snapshot) or ()
     for path in paths:
         if path[0] in table.partition_columns:
@@ -214,18 +177,7 @@ def checked_drop(snapshot: Snapshot, paths: Sequence[ColumnPath]) -> Mapping[str
 
 
 def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) -> Alteration:
-    """The table with a column changed; no data file is written.
-
-    Raises
-    ------
-    ColumnNotFoundError
-    UnsupportedColumnChangeError
-        Its type cannot become this one, or not in this table; or nulls are to be excluded.
-    InvalidArgumentError
-        The change is empty, or the default does not fit.
-    ConstraintDependentColumnError, GeneratedDependentColumnError
-        The type is another one, and an expression of the table uses the column.
-    """
+    """Return the alteration that changes a column; no data file is written."""
     schema, shown = _with_change(snapshot, snapshot.configuration.schema, path, change)
     return altered(snapshot, schema, "CHANGE COLUMN", shown)
 
@@ -233,7 +185,7 @@ def change_column(snapshot: Snapshot, path: ColumnPath, change: ColumnChange) ->
 def change_columns(
     snapshot: Snapshot, changes: Sequence[tuple[ColumnPath, ColumnChange]]
 ) -> Alteration:
-    """The table with several columns changed, one after another, as by `change_column`."""
+    """Return the alteration that changes several columns, one after another."""
     schema, shown = snapshot.configuration.schema, list[Mapping[str, object]]()
     for path, change in changes:
         schema, parameters = _with_change(snapshot, schema, path, change)
@@ -244,7 +196,7 @@ def change_columns(
 def _with_change(
     snapshot: Snapshot, schema: StructType, path: ColumnPath, change: ColumnChange
 ) -> tuple[StructType, Mapping[str, object]]:
-    """A schema with a column changed, and how the parameters of the operation show the column."""
+    """Return a schema with a column changed, and the column as history shows it."""
     if change == ColumnChange():
         raise InvalidArgumentError(argument="change_column", problem="nothing is to be changed")
     path = spelled_path(schema, path)
@@ -264,8 +216,65 @@ def _with_change(
     return schema, {"column": shown_field(path, field), **position}
 
 
+def retyped(
+    snapshot: Snapshot, schema: StructType, path: ColumnPath, data_type: DataType
+) -> StructType:
+    """Return the schema with another type at a path, if existing rows can be read with it."""
+    table, before, field = snapshot.configuration, type_at(schema, path), field_at(schema, path)
+    stored = bounded_text(StructField("column", data_type))
+    check_columns(StructType([stored]))
+    metadata = {} if field is None else dict(field.metadata or {})
+
+    def refused(problem: str) -> UnsupportedColumnChangeError:
+        shown = metadata.get(CHAR_OR_VARCHAR, before.simpleString())
+        return UnsupportedColumnChangeError(
+            column=path_text(path), before=shown, after=data_type.simpleString(), problem=problem
+        )
+
+    def with_text(field: StructField) -> StructField:
+        return _with_text_type(field, new)
+
+    old, new = metadata.get(CHAR_OR_VARCHAR), stored.metadata.get(CHAR_OR_VARCHAR)
+    if stored.dataType == before:
+        if old == new:
+            return schema
+        if field is None or not is_longer_text(old, new):
+            raise refused("texts can only become longer")
+        return with_changed_column(schema, path, with_text)
+    if isinstance(before, NullType | StringType):
+        if isinstance(before, StringType):
+            if not isinstance(stored.dataType, StringType) or new is not None:
+                raise refused("texts can only become longer, or get another collation")
+            # Expressions of the table would compare otherwise.
+            check_unused(
+                snapshot.log.spark, table, [path], path=snapshot.path, is_generated_too=True
+            )
+        schema = with_wider_type(schema, path, clean_field(stored).dataType, is_recorded=False)
+        return schema if field is None else with_changed_column(schema, path, with_text)
+    if not is_type_widening_enabled(table.protocol, table.properties):
+        raise refused(
+            "enable type widening first, set_properties({'delta.enableTypeWidening': 'true'})"
+        )
+    names = before.jsonValue(), stored.dataType.jsonValue()
+    if not all(isinstance(n, str) for n in names) or not is_supported_type_change(*map(str, names)):
+        raise refused("the type is not wider")
+    if IDENTITY_START in metadata:
+        raise refused("it is an identity column")
+    if path[0] in table.partition_columns and isinstance(before, FloatType):
+        raise refused("partition values of FLOAT are short of the digits that DOUBLE needs")
+    check_unused(snapshot.log.spark, table, [path], path=snapshot.path, is_generated_too=True)
+    return with_wider_type(schema, path, stored.dataType)
+
+
+def _with_text_type(field: StructField, declared: str | None) -> StructField:
+    metadata = {k: v for k, v in (field.metadata or {}).items() if k != CHAR_OR_VARCHAR}
+    if declared is not None:
+        metadata[CHAR_OR_VARCHAR] = declared
+    return StructField(field.name, field.dataType, field.nullable, metadata)
+
+
 def _check_not_null(schema: StructType, path: ColumnPath) -> None:
-    """Raise if a column may be null: its rows are not searched for nulls."""
+    """Refuse to make a nullable column NOT NULL: its rows are not searched for nulls."""
     field = field_at(schema, path)
     if field is not None and field.nullable:
         shown = field.dataType.simpleString()
@@ -279,7 +288,7 @@ def _check_not_null(schema: StructType, path: ColumnPath) -> None:
 
 
 def physical_path_of(table: TableConfiguration, path: ColumnPath) -> ColumnPath:
-    """The physical path of a column, as far as it leads through structs alone."""
+    """Return the physical path of a column, as far as it leads through structs alone."""
     while field_at(table.schema, path) is None or not _is_in_structs(table.schema, path):
         path = path[:-1]
     return physical_path(table.schema, path, table.column_mapping)
@@ -297,13 +306,7 @@ def altered(
     partition_columns: tuple[str, ...] | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Alteration:
-    """The alteration of a table that gets another schema.
-
-    Raises
-    ------
-    ChangeDataColumnsError
-        A column has a name that the change data feed has, too.
-    """
+    """Return the alteration of a table that gets another schema."""
     table = snapshot.configuration
     if schema.json() == table.schema.json():
         return alteration(TableChange(table, table), operation, shown)
@@ -312,15 +315,12 @@ def altered(
     return alteration(TableChange(table, after), operation, shown)
 
 
-def new_field(given: StructField) -> StructField:
-    """The field of a new column, nullable, without ids of another table.
+def new_field(column: StructField) -> StructField:
+    """Return the field of a new column, without ids of another table.
 
-    Raises
-    ------
-    InvalidArgumentError
-        The column is NOT NULL, a generated or an identity column.
+    It must be nullable, and neither a generated nor an identity column.
     """
-    [field] = without_ids(StructType([bounded_text(given)])).fields
+    [field] = without_ids(StructType([bounded_text(column)])).fields
     if not field.nullable:
         problem = f"{field.name} is NOT NULL, but existing rows have no value for a new column"
         raise InvalidArgumentError(argument="columns", problem=problem)
@@ -331,7 +331,7 @@ def new_field(given: StructField) -> StructField:
 
 
 def _field_path(schema: StructType, path: ColumnPath) -> ColumnPath:
-    """The path as the schema spells it, of a column or field: not an element, key or value."""
+    """Return the path of a field as the schema spells it; refuse elements, keys and values."""
     spelled = spelled_path(schema, path)
     if field_at(schema, spelled) is None:
         raise ColumnNotFoundError(column=path_text(path), available=schema.names)
@@ -339,13 +339,7 @@ def _field_path(schema: StructType, path: ColumnPath) -> ColumnPath:
 
 
 def changed_field(field: StructField, change: ColumnChange) -> StructField:
-    """A field with another comment, nullability or default.
-
-    Raises
-    ------
-    InvalidArgumentError
-        Its values are generated, and it cannot have a default.
-    """
+    """Return a field with another comment, nullability or default."""
     metadata = dict(field.metadata or {})
     if change.comment is not None:
         metadata["comment"] = change.comment
@@ -377,7 +371,7 @@ def _is_within(path: ColumnPath, outer: ColumnPath) -> bool:
 
 
 def shown_field(path: ColumnPath, field: StructField) -> str | dict[str, object]:
-    """A column as the parameters of an operation show it."""
+    """Return a column as the parameters of an operation show it."""
     data_type = field.dataType.jsonValue()
     metadata = {k: v for k, v in (field.metadata or {}).items() if k != TYPE_CHANGES}
     return {

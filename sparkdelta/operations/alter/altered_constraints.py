@@ -35,24 +35,13 @@ _MAX_ROW_LENGTH = 500
 
 
 def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration:
-    """The table with another constraint, which all its rows satisfy.
-
-    Raises
-    ------
-    ConstraintExistsError
-        There is a constraint of this name, in any case.
-    NewConstraintViolatedError
-        It is false or null for existing rows.
-    ConstraintDependentColumnError, NonBooleanConstraintError, NondeterministicConstraintError,
-    AggregateInConstraintError, UnsupportedConstraintError, UserFunctionInConstraintError
-        The expression is no condition on a row of the table.
-    """
+    """Return the alteration that adds a CHECK constraint, after validating existing rows."""
     table, spark = snapshot.configuration, snapshot.log.spark
     if not name:
         raise InvalidArgumentError(argument="name", problem="it is empty")
-    own = _own_key(table, name)
-    if own is not None:
-        raise ConstraintExistsError(name=name, expression=table.properties[own])
+    key = _own_key(table, name)
+    if key is not None:
+        raise ConstraintExistsError(name=name, expression=table.properties[key])
     if not engine_of(spark).sees_plans:
         problem = (
             "a Spark Connect client cannot check that it depends only on the row; add it from a "
@@ -69,37 +58,31 @@ def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration
 
 
 def drop_constraint(snapshot: Snapshot, name: str, *, if_exists: bool = False) -> Alteration:
-    """The table without a constraint.
-
-    Raises
-    ------
-    ConstraintNotFoundError
-        There is no such constraint, and `if_exists` is False.
-    """
+    """Return the alteration that drops a CHECK constraint."""
     table = snapshot.configuration
-    own = _own_key(table, name)
-    if own is None:
+    existing = _own_key(table, name)
+    if existing is None:
         if not if_exists:
             raise ConstraintNotFoundError(name=name, path=snapshot.path)
         return alteration(TableChange(table, table), "DROP CONSTRAINT", {"name": name})
-    properties = {key: value for key, value in table.properties.items() if key != own}
+    properties = {key: value for key, value in table.properties.items() if key != existing}
     after = with_schema(table, table.schema, properties=properties)
-    shown = {"name": name, "expr": table.properties[own], "existed": "true"}
+    shown = {"name": name, "expr": table.properties[existing], "existed": "true"}
     return alteration(TableChange(table, after), "DROP CONSTRAINT", shown)
 
 
 def _own_key(table: TableConfiguration, name: str) -> str | None:
-    """The property that holds the constraint of a name, in any case."""
-    wanted = f"{CONSTRAINT}{name}".lower()
-    return next((key for key in table.properties if key.lower() == wanted), None)
+    """Return the property that holds the constraint of a name, in any case."""
+    lower_key = f"{CONSTRAINT}{name}".lower()
+    return next((key for key in table.properties if key.lower() == lower_key), None)
 
 
 def _check_rows(snapshot: Snapshot, expression: str) -> None:
     """Count the rows that violate a condition on executors; read some only if there are any."""
     violating = _violating_rows(snapshot, expression)
     counted = violating.agg(F.count("*").alias("number"))
-    [found] = read_rows(counted, what="number of rows that violate a constraint", bound=1)
-    if not found["number"]:
+    [counts] = read_rows(counted, what="number of rows that violate a constraint", bound=1)
+    if not counts["number"]:
         return
     row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
     some = violating.select(F.left(row, F.lit(_MAX_ROW_LENGTH)).alias("row")).limit(MAX_SHOWN_ROWS)
@@ -107,7 +90,7 @@ def _check_rows(snapshot: Snapshot, expression: str) -> None:
     raise NewConstraintViolatedError(
         path=snapshot.path,
         expression=expression,
-        num_rows=found["number"],
+        num_rows=counts["number"],
         rows=tuple(row["row"] for row in rows),
     )
 

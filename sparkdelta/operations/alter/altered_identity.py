@@ -1,4 +1,4 @@
-"""The statement that lets an identity column go on after the values that the table has.
+"""The statement that synchronizes an identity column with the values of the table.
 
 References
 ----------
@@ -26,13 +26,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
 def sync_identity(snapshot: Snapshot, path: ColumnPath) -> Alteration:
-    """The table with the high-water mark of an identity column beyond all values of its rows.
-
-    Raises
-    ------
-    ColumnNotFoundError, SyncIdentityError
-        There is no such column, or it is no identity column.
-    """
+    """Return the alteration that moves an identity column's high-water mark past all values."""
     table = snapshot.configuration
     path = spelled_path(table.schema, path)
     field = field_at(table.schema, path)
@@ -58,10 +52,10 @@ def sync_identity(snapshot: Snapshot, path: ColumnPath) -> Alteration:
 
 
 def synced_mark(identity: Identity, value: int) -> int | None:
-    """The first value of an identity column's sequence at or after the last value of the rows, as
-    the high-water mark; None if the present mark is as far.
+    """Return the first value of an identity sequence at or after the last value of the rows.
 
-    Values before the start do not count, so that the start is not left out.
+    None if the present high-water mark is as far. Values before the start do not count, so that the
+    start is not left out.
 
     Examples
     --------

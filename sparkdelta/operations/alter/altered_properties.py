@@ -1,4 +1,4 @@
-"""Statements that set and unset table properties, and with them table features.
+"""Statements that set and unset table properties, and thereby enable table features.
 
 References
 ----------
@@ -61,7 +61,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     UnsetPropertyError,
 )
-from sparkdelta.operations.alter.unmapped_columns import unmapped_table
+from sparkdelta.operations.alter.unmapped_table import unmapped_table
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import (
     Alteration,
@@ -80,20 +80,11 @@ _OF_ENGINES = frozenset(
         "delta.requireCheckpointProtectionBeforeVersion",
     )
 )  # fmt: skip
-"""Properties that tell engines what files of the table contain."""
+"""Properties with which engines interpret the files of the table."""
 
 
 def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alteration:
-    """The table with other values of properties, and with the features that these ask for.
-
-    Raises
-    ------
-    UnknownConfigurationError, InvalidArgumentError, AddConstraintsError, ClusteringFeatureError
-        A property cannot be set, or not to this value.
-    RowTrackingCombinationError, ColumnMappingModeChangeError, InvalidNamesError,
-    IcebergCompatError, ChangeDataColumnsError
-        The table as it is does not allow it.
-    """
+    """Return the alteration that sets properties and enables the features that they require."""
     if not properties:
         raise InvalidArgumentError(argument="properties", problem="there are none")
     others, comment = without_comment(properties)
@@ -131,24 +122,14 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     if comment is not None:
         after = replace(after, metadata=replace(after.metadata, description=comment))
     shown = {"properties": dict(properties)}
-    found = alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
-    return replace(found, preparation=preparation)
+    statement = alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
+    return replace(statement, preparation=preparation)
 
 
 def unset_properties(
     snapshot: Snapshot, names: Collection[str], *, if_exists: bool = False
 ) -> Alteration:
-    """The table without some properties; its features stay.
-
-    Raises
-    ------
-    UnsetPropertyError
-        The table does not have a property, and `if_exists` is False.
-    InvalidArgumentError
-        A property tells engines what is in the files of the table.
-    InvalidNamesError
-        Columns have names that need column mapping.
-    """
+    """Return the alteration that removes properties; the table's features stay."""
     if not names or isinstance(names, str):
         raise InvalidArgumentError(argument="names", problem="it must be a list of properties")
     table = snapshot.configuration
@@ -167,27 +148,20 @@ def unset_properties(
     if COMMENT in spelled:
         after = replace(after, metadata=replace(after.metadata, description=None))
     shown = {"properties": list(names), "ifExists": if_exists}
-    found = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
-    return replace(found, preparation=preparation)
+    statement = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
+    return replace(statement, preparation=preparation)
 
 
 def _own_spelling(table: TableConfiguration, name: str) -> str:
-    """The name of a property as the table spells it; names of the protocol match in any case."""
-    own = {key.lower(): key for key in table.properties if key.lower().startswith(PREFIX)}
-    return own.get(name.lower(), name)
+    """Return a property's name as the table spells it; names of the protocol match in any case."""
+    spellings = {key.lower(): key for key in table.properties if key.lower().startswith(PREFIX)}
+    return spellings.get(name.lower(), name)
 
 
 def with_properties(
     table: TableConfiguration, requested: RequestedProperties
 ) -> TableConfiguration:
-    """The table with all of these properties in the place of its own, and the features that they
-    ask for.
-
-    Raises
-    ------
-    ColumnMappingModeChangeError, IcebergCompatError, InvalidArgumentError, ManifestVectorsError
-        The table as it is does not allow it.
-    """
+    """Return the table with these properties instead of its own, and the features they need."""
     configuration = requested.configuration
     check_retention(configuration)
     check_row_tracking(configuration)
@@ -218,7 +192,7 @@ def with_properties(
 
 
 def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
-    """Raise if files do not allow the Iceberg compatibility that the table gets."""
+    """Check that the files allow the Iceberg compatibility that the table gets."""
     has_vector = F.col("deletionVector.storageType").isNotNull()
     rows = read_rows(
         snapshot.add_files().agg(F.max(has_vector)), what="file with a deletion vector", bound=1
@@ -232,11 +206,11 @@ def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
 
 
 def _has_files_without_row_ids(snapshot: Snapshot) -> bool:
-    """True if files have to get row ids before row tracking is enabled."""
+    """Return True if files must get row ids before row tracking is enabled."""
     files = files_without_row_ids(snapshot).select("path").limit(1)
     return bool(read_rows(files, what="file without row ids", bound=1))
 
 
 def files_without_row_ids(snapshot: Snapshot) -> DataFrame:
-    """The live files without row ids, as `Snapshot.add_files` gives them."""
+    """Return the live files without row ids, with the columns of `Snapshot.add_files`."""
     return snapshot.add_files().filter(F.col("baseRowId").isNull())

@@ -1,5 +1,4 @@
-"""Drop a table feature: remove its traces, hide or delete the history that needs it, and take it
-from the protocol.
+"""Drop a table feature: its traces, the history that needs it, and its name in the protocol.
 
 References
 ----------
@@ -36,9 +35,12 @@ from sparkdelta.exceptions import (
     MaxCommitRetriesExceededError,
     ProtectedHistoryError,
 )
-from sparkdelta.operations.alter.alteration_commits import commit_alteration
-from sparkdelta.operations.alter.dropped_features import checked_drop, dropped_feature, has_traces
-from sparkdelta.operations.alter.feature_history import history_has_traces
+from sparkdelta.operations.alter.dropped_features import (
+    checked_drop,
+    dropped_feature,
+    has_traces,
+    history_has_traces,
+)
 from sparkdelta.operations.alter.feature_removal import remove_traces
 from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
 from sparkdelta.operations.checkpoint.checkpoint_writing import write_checkpoint
@@ -65,7 +67,7 @@ class _Drop:
     Attributes
     ----------
     name
-        As the caller spells it.
+        The name of the feature as the caller spells it.
     """
 
     name: str
@@ -98,7 +100,7 @@ class _Drop:
         return done.version
 
     def _with_barrier(self, snapshot: Snapshot) -> Snapshot:
-        """The table after an empty commit, which has a checkpoint."""
+        """Commit an empty version with a checkpoint, and return it."""
         done = Transaction.of(snapshot, Operation("Empty Commit", changes_data=False)).commit()
         run_commit_hooks(done)
         self._checkpoint(done.snapshot)
@@ -117,13 +119,7 @@ class _Drop:
             raise DropCheckpointError(feature=self.name, path=path, problem=problem) from error
 
     def _with_clean_history(self, snapshot: Snapshot, *, had_traces: bool) -> Snapshot:
-        """The table, if no version in its log has traces of the feature.
-
-        Raises
-        ------
-        DropWaitsForRetentionError, HistoryUsesFeatureError
-            Some has.
-        """
+        """Truncate the history, and check that it has no traces of the feature."""
         snapshot = self._with_barrier(snapshot)
         waits = {
             "feature": self.name,
@@ -139,13 +135,7 @@ class _Drop:
         return snapshot
 
     def _with_truncated_history(self, snapshot: Snapshot) -> Snapshot:
-        """The table, if its log has no version that `checkpointProtection` is for.
-
-        Raises
-        ------
-        ProtectedHistoryError
-            It has.
-        """
+        """Truncate the history, and check that no protected version is left."""
         version = protected_version(snapshot.protocol, snapshot.properties)
         if _is_truncated(snapshot, version):
             return snapshot
@@ -161,13 +151,7 @@ class _Drop:
         clean_metadata(snapshot, now_ms=self.now_ms, retention_ms=retention)
 
     def _dropped(self, snapshot: Snapshot) -> CommittedTransaction:
-        """The commit that takes the feature from the protocol, of a version without traces.
-
-        Raises
-        ------
-        DropConflictError
-            Other writers used the feature again.
-        """
+        """Commit the removal of the feature from the protocol, on a version without traces."""
         # It names its own version: another commit means another look at the table.
         committer = Committer(snapshot.log.store, max_attempts=1)
         for _ in range(MAX_ATTEMPTS):
@@ -178,7 +162,7 @@ class _Drop:
                 snapshot, self.name, self.feature, truncates_history=self.truncates_history
             )
             try:
-                return commit_alteration(snapshot, alteration, committer)
+                return alteration.commit(snapshot, committer)
             except (DeltaConcurrentModificationException, MaxCommitRetriesExceededError):
                 snapshot = snapshot.refresh()
         raise DropConflictError(feature=self.name, path=snapshot.path)
@@ -195,13 +179,8 @@ def drop_feature(
 ) -> Version:
     """Drop a table feature, see `sparkdelta.api.delta_table.DeltaTable.dropFeatureSupport`.
 
-    Each step looks for what is still to be done: a drop that died half-way goes on when it is
-    repeated.
-
-    Parameters
-    ----------
-    now_ms
-        The time by which versions have expired.
+    Each step looks for the remaining work: a drop that died half-way goes on when it is repeated.
+    Versions have expired by the time `now_ms`.
     """
     with with_not_found_hint(spark, path):
         store = open_log_for_writing(spark, path, options)
@@ -216,7 +195,7 @@ def drop_feature(
 
 
 def _is_truncated(snapshot: Snapshot, version: Version) -> bool:
-    """True if the log begins with a checkpoint of this version or a later one."""
+    """Return True if the log begins with a checkpoint of this version or a later one."""
     files = list_log_files(snapshot.log.store)
     needed = [f for f in files if f.kind.is_checkpoint or f.kind is LogFileKind.COMMIT]
     return version == 0 or min((file.version for file in needed), default=0) >= version

@@ -1,4 +1,4 @@
-"""The statement that drops a table feature, and the traces of features in a table.
+"""The statement that drops a table feature, and the traces of features in a table's versions.
 
 References
 ----------
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.feature_rules import FEATURES, Drop, TableFeature, known_feature
+from sparkdelta.base.protocol.log_files import LogFileKind
 from sparkdelta.base.protocol.property_rules import CONSTRAINT, PREFIX
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, without_feature
 from sparkdelta.base.protocol.row_ids import ROW_TRACKING_DOMAIN
@@ -35,8 +36,11 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.listing.listing import list_log_files
+from sparkdelta.table.listing.log_segment_rules import readable_commits
+from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 DROPPABLE = {feature: rules.drop for feature, rules in FEATURES.items() if rules.drop is not None}
 """The features that can be dropped."""
@@ -47,19 +51,23 @@ _COLUMN_KEYS = {
 }
 """The keys that a feature leaves in the metadata of columns."""
 
+_TRACES = {
+    TableFeature.COLUMN_MAPPING: (
+        "lower(metaData.configuration['delta.columnMapping.mode']) != 'none'"
+    ),
+    TableFeature.DELETION_VECTORS: (
+        "add.deletionVector.storageType IS NOT NULL "
+        "OR remove.deletionVector.storageType IS NOT NULL "
+        "OR lower(metaData.configuration['delta.enableDeletionVectors']) = 'true'"
+    ),
+    TableFeature.TYPE_WIDENING: "contains(metaData.schemaString, '\"delta.typeChanges\"')",
+    TableFeature.V2_CHECKPOINT: "lower(metaData.configuration['delta.checkpointPolicy']) = 'v2'",
+}
+"""Conditions on the actions of commits, as SQL. `vacuumProtocolCheck` leaves nothing in the log."""
+
 
 def checked_drop(snapshot: Snapshot, name: str, *, truncates_history: bool) -> TableFeature:
-    """The feature of this name, if it can be dropped from the table.
-
-    Raises
-    ------
-    DropPropertyError, UnknownFeatureDropError, FeatureNotPresentError
-        There is no such feature, or the table does not have it.
-    DropFeatureError, TruncateHistoryError, CheckpointProtectionDropError
-        It cannot be dropped, or not in this way.
-    DependentFeatureError, ConstraintsOfFeatureError
-        Other features of the table need it, or the table has constraints.
-    """
+    """Return the feature of this name, if it can be dropped from the table."""
     table, feature = snapshot.configuration, known_feature(name)
     if feature is None and name.lower().startswith(PREFIX):
         raise DropPropertyError(property=name)
@@ -92,26 +100,24 @@ def checked_drop(snapshot: Snapshot, name: str, *, truncates_history: bool) -> T
 
 
 def stopped_use(snapshot: Snapshot, feature: TableFeature) -> Alteration | None:
-    """The table with the properties that keep writers from using a feature; None if it has them, or
-    there are none.
-    """
+    """Return the alteration that keeps writers from using a feature; None if none is needed."""
     table, stops = snapshot.configuration, _drop(feature).stops
     if not stops or not _is_enabled(table, feature):
         return None
-    wanted = {name: value for name, value in stops.items() if value is not None}
+    values = {name: value for name, value in stops.items() if value is not None}
     rest = {name: value for name, value in table.properties.items() if name not in stops}
-    after = with_schema(table, table.schema, properties={**rest, **wanted})
+    after = with_schema(table, table.schema, properties={**rest, **values})
     change = TableChange(table, after)
-    if wanted:
-        return alteration(change, "SET TBLPROPERTIES", {"properties": wanted})
+    if values:
+        return alteration(change, "SET TBLPROPERTIES", {"properties": values})
     shown = {"properties": list(stops), "ifExists": True}
     return alteration(change, "UNSET TBLPROPERTIES", shown)
 
 
 def uses(table: TableConfiguration, feature: TableFeature) -> bool:
-    """True if the properties or the columns of a table use a feature that is to be dropped.
+    """Return True if the properties or the columns of a table use a feature.
 
-    Properties do not count that go with the feature.
+    Properties that are dropped with the feature do not count.
     """
     key = _COLUMN_KEYS.get(feature)
     if key is not None and any(
@@ -132,8 +138,9 @@ def _is_enabled(table: TableConfiguration, feature: TableFeature) -> bool:
 
 
 def files_with_traces(snapshot: Snapshot, feature: TableFeature) -> DataFrame | None:
-    """The live files that use a feature, as `Snapshot.add_files` gives them; None where actions do
-    not tell.
+    """Return the live files that use a feature; None if actions do not show its use.
+
+    The columns are those that `Snapshot.add_files` returns.
     """
     condition = {
         TableFeature.DELETION_VECTORS: "deletionVector.storageType IS NOT NULL",
@@ -143,22 +150,44 @@ def files_with_traces(snapshot: Snapshot, feature: TableFeature) -> DataFrame | 
 
 
 def has_traces(snapshot: Snapshot, feature: TableFeature) -> bool:
-    """True if the version uses a feature, by its properties, columns or files."""
+    """Return True if the version uses a feature, by its properties, columns or files."""
     if uses(snapshot.configuration, feature):
         return True
     files = files_with_traces(snapshot, feature)
     if files is None:
         return False
-    found = files.select(F.lit(1)).limit(1)
+    traces = files.select(F.lit(1)).limit(1)
     return bool(
-        read_rows(found, what="file that uses a feature", bound=1, version=snapshot.version)
+        read_rows(traces, what="file that uses a feature", bound=1, version=snapshot.version)
     )
+
+
+def history_has_traces(snapshot: Snapshot, feature: TableFeature) -> bool:
+    """Return True if a commit in the log, or its earliest readable version, uses a feature."""
+    log = snapshot.log
+    files = [f for f in list_log_files(log.store) if f.version <= snapshot.version]
+    if feature is TableFeature.V2_CHECKPOINT and any(
+        file.kind is LogFileKind.UUID_CHECKPOINT for file in files
+    ):
+        return True
+    commits = readable_commits(files, path=snapshot.path)
+    first = commits[0].version
+    if first > 0:
+        earliest = open_snapshot(log.spark, snapshot.path, version=first, store=log.store)
+        if has_traces(earliest, feature):
+            return True
+    condition = _TRACES.get(feature)
+    if condition is None:
+        return False
+    actions = CommitRange.read(log.reader, commits).actions("add", "remove", "metaData")
+    versions = actions.filter(condition).select("version").limit(1)
+    return bool(read_rows(versions, what="version that uses a feature", bound=1))
 
 
 def dropped_feature(
     snapshot: Snapshot, name: str, feature: TableFeature, *, truncates_history: bool
 ) -> Alteration:
-    """The table without a feature of which it has no traces.
+    """Return the alteration that drops a feature without traces in the table.
 
     If earlier versions need the feature and stay, they are hidden behind checkpoints that other
     writers must not delete; the commit must follow `snapshot` immediately.
@@ -174,12 +203,12 @@ def dropped_feature(
     after = replace(unused, protocol=without_feature(unused.protocol, feature))
     domains = _removed_domain(snapshot) if feature is TableFeature.ROW_TRACKING else ()
     shown = {"featureName": name, "truncateHistory": truncates_history}
-    found = alteration(TableChange(table, after, domains), "DROP FEATURE", shown)
-    return replace(found, dropped_features=frozenset((feature.value,)))
+    statement = alteration(TableChange(table, after, domains), "DROP FEATURE", shown)
+    return replace(statement, dropped_features=frozenset((feature.value,)))
 
 
 def _removed_domain(snapshot: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The removal of the domain of row tracking, if the table has it."""
+    """Return the removal of the domain of row tracking, if the table has it."""
     rows = read_rows(
         snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),
         what="row id high-water mark",

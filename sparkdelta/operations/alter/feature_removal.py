@@ -14,21 +14,28 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.base.protocol.feature_rules import TableFeature
 from sparkdelta.base.protocol.retention import deleted_file_retention_ms
-from sparkdelta.base.protocol.table_properties import declared_file_size
+from sparkdelta.base.protocol.table_properties import ColumnMappingMode, declared_file_size
+from sparkdelta.base.schema.column_mapping import COLUMN_ID, physical_name
+from sparkdelta.base.schema.type_folds import fields_within, parts, with_fields
+from sparkdelta.base.schema.type_widening import TYPE_CHANGES
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaConcurrentModificationException
-from sparkdelta.operations.alter.alteration_commits import commit_alteration
+from sparkdelta.operations.alter.altered_columns import shown_field
 from sparkdelta.operations.alter.dropped_features import files_with_traces, stopped_use
 from sparkdelta.operations.alter.recommits import MAX_ROUNDS, recommit
-from sparkdelta.operations.alter.stored_type_workers import TypeChecker, files_of_other_types
+from sparkdelta.operations.alter.stored_type_workers import (
+    StoredColumn,
+    TypeChecker,
+    files_of_other_types,
+)
 from sparkdelta.operations.alter.unmapped_table import remove_mapping
-from sparkdelta.operations.alter.widened_columns import stored_columns, without_type_changes
 from sparkdelta.operations.compaction.compaction import (
     described_files,
     in_packing_order,
@@ -38,7 +45,10 @@ from sparkdelta.operations.compaction.compaction_commits import commit_batch
 from sparkdelta.table.commit.conflict_rules import UNBACKFILL
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.metadata_domains import live_domains
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.vector_path_frames import vector_uri
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import unchanged_table
@@ -49,28 +59,18 @@ Commits = Iterator[CommittedTransaction]
 _FILE_SIZE = 1 << 30
 _BATCH_BYTES = 100 << 30
 _FILES_PER_TASK = 1_000
+_WIDER = ("short", "integer", "long", "double", "timestamp_ntz", "decimal")
 
 
 def remove_traces(snapshot: Snapshot, feature: TableFeature) -> Commits:
-    """Remove the traces of a feature from the latest version, in one or several commits.
+    """Remove the traces of a feature from the latest version, and yield the commits.
 
-    The first keeps writers from using it again. If this stops half-way, the next call goes on.
-
-    Yields
-    ------
-    CommittedTransaction
-        Each commit.
-
-    Raises
-    ------
-    InvalidNamesError
-        The feature is `columnMapping`, and columns have names that need it.
-    DeltaConcurrentModificationException
-        Another commit altered the table, or others changed files again and again.
+    The first commit keeps writers from using it again. If this stops half-way, the next call goes
+    on.
     """
-    alteration = stopped_use(snapshot, feature)
-    if alteration is not None:
-        done = commit_alteration(snapshot, alteration)
+    stopped = stopped_use(snapshot, feature)
+    if stopped is not None:
+        done = stopped.commit(snapshot)
         snapshot = done.snapshot
         yield done
     steps: dict[TableFeature, Callable[[Snapshot], Commits]] = {
@@ -102,8 +102,10 @@ def _without_vectors(snapshot: Snapshot) -> Commits:
 
 
 def _tombstones(snapshot: Snapshot) -> Commits:
-    """Commit tombstones for the files of deletion vectors, which writers without the feature would
-    delete while earlier versions that can be restored need them.
+    """Commit tombstones for the files of deletion vectors.
+
+    Writers without the feature would delete these files while earlier versions that can be restored
+    need them.
     """
     now = time.time_ns() // 1_000_000
     with engine_of(snapshot.log.spark).log_session() as session:
@@ -118,8 +120,8 @@ def _tombstones(snapshot: Snapshot) -> Commits:
                 "path", F.lit(now).alias("deletionTimestamp"), F.lit(False).alias("dataChange")
             ).alias("remove")
         )
-        found = read_rows(removes.limit(1), what="file that uses a feature", bound=1)
-        if found:
+        rows = read_rows(removes.limit(1), what="file that uses a feature", bound=1)
+        if rows:
             operation = Operation("Deletion Vector Tombstones", {}, changes_data=False)
             yield Transaction.of(snapshot, operation, file_actions=removes).commit()
 
@@ -147,37 +149,35 @@ def _without_domains(snapshot: Snapshot) -> Commits:
 
 
 def _without_type_changes(snapshot: Snapshot) -> Commits:
-    columns = stored_columns(snapshot.configuration)
+    columns = _stored_columns(snapshot.configuration)
 
     def of_other_types(of: Snapshot) -> DataFrame:
-        store, spark = of.log.store, of.log.spark
-        checker = TypeChecker(worker_files(spark, store.table_root, of.log.options), columns)
+        spark = of.log.spark
+        checker = TypeChecker(worker_files(spark, of.path, of.log.options), columns)
         files = described_files(of, of.add_files())
         with worker_python(spark):
             tasks = max((of.state.num_files or 0) // _FILES_PER_TASK, 1)
-            found = files_of_other_types(files.repartition(tasks), checker)
-        return in_packing_order(of, found)
+            others = files_of_other_types(files.repartition(tasks), checker)
+        return in_packing_order(of, others)
 
     if columns:
         for done in _rewritten(snapshot, of_other_types):
             yield done
             snapshot = done.snapshot
-    alteration = without_type_changes(snapshot)
-    if alteration is not None:
-        yield commit_alteration(snapshot, alteration)
+    unrecorded = _unrecorded_type_changes(snapshot)
+    if unrecorded is not None:
+        yield unrecorded.commit(snapshot)
 
 
-def _rewritten(snapshot: Snapshot, wanted: Callable[[Snapshot], DataFrame]) -> Commits:
-    """Rewrite the files that `wanted` returns, as `described_files` gives them, until there are
-    none.
-    """
+def _rewritten(snapshot: Snapshot, select_files: Callable[[Snapshot], DataFrame]) -> Commits:
+    """Rewrite the files, as of `described_files`, that a function selects, until none remain."""
     size = declared_file_size(snapshot.properties) or _FILE_SIZE
     for round_ in range(1, MAX_ROUNDS + 1):
         failure = None
         with engine_of(snapshot.log.spark).write_session() as session:
             batches = plan_batches(
                 snapshot,
-                wanted(snapshot),
+                select_files(snapshot),
                 target_file_size=size,
                 max_bytes=_BATCH_BYTES,
                 takes_all=True,
@@ -200,3 +200,47 @@ def _rewritten(snapshot: Snapshot, wanted: Callable[[Snapshot], DataFrame]) -> C
 
 def _reorg(_new: NewFiles) -> Operation:
     return Operation("REORG", {"predicate": "[]", "applyPurge": True}, changes_data=False)
+
+
+def _stored_columns(table: TableConfiguration) -> tuple[StoredColumn, ...]:
+    """Return the columns that old files may store as narrower types, by their names in files."""
+
+    def within(
+        data_type: DataType, path: tuple[str | int, ...], *, is_changed: bool
+    ) -> Iterator[StoredColumn]:
+        if isinstance(data_type, StructType):
+            for field in data_type.fields:
+                changed = TYPE_CHANGES in (field.metadata or {})
+                yield from within(field.dataType, (*path, name(field)), is_changed=changed)
+            return
+        for part, inner in parts(data_type):
+            yield from within(inner, (*path, part), is_changed=is_changed)
+        text = data_type.jsonValue()
+        if is_changed and isinstance(text, str) and text.startswith(_WIDER):
+            yield StoredColumn(path, text)
+
+    def name(field: StructField) -> str | int:
+        if table.column_mapping is ColumnMappingMode.ID:
+            return int(field.metadata[COLUMN_ID])
+        return physical_name(field, table.column_mapping)
+
+    return tuple(within(StructType(table.data_fields), (), is_changed=False))
+
+
+def _unrecorded_type_changes(snapshot: Snapshot) -> Alteration | None:
+    """Return the removal of the record of type changes; None if the table has none."""
+
+    def plain(field: StructField) -> StructField:
+        metadata = {k: v for k, v in (field.metadata or {}).items() if k != TYPE_CHANGES}
+        return StructField(field.name, field.dataType, field.nullable, metadata)
+
+    table = snapshot.configuration
+    changed = [
+        shown_field(path, field)
+        for path, field, _ in fields_within(table.schema)
+        if TYPE_CHANGES in (field.metadata or {})
+    ]
+    if not changed:
+        return None
+    after = with_schema(table, with_fields(table.schema, plain))
+    return alteration(TableChange(table, after), "DROP FEATURE", {"columns": changed})

@@ -1,4 +1,4 @@
-"""Commits that add live files again with other facts about them, a bounded number at a time.
+"""Commits that add live files again with changed fields, a bounded number at a time.
 
 References
 ----------
@@ -22,7 +22,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import staging
 
 MAX_BATCH_FILES = 100_000
-"""A commit has at most about so many files."""
+"""The approximate maximum number of files in a commit."""
 
 MAX_ROUNDS = 20
 """Rounds that may fail because another commit removed files."""
@@ -32,28 +32,23 @@ _BATCH = "batch"
 
 def recommit(
     snapshot: Snapshot,
-    wanted: Callable[[Snapshot], DataFrame],
+    select_files: Callable[[Snapshot], DataFrame],
     facts: Mapping[str, str],
     operation: str,
 ) -> Iterator[CommittedTransaction]:
-    """Commit files again with other facts about them, until `wanted` returns none.
+    """Commit files again with changed fields, until a function selects none.
 
-    A commit has adds alone, without `dataChange`. It conflicts with no other commit that only adds
-    files; where one removed a file, what is left is looked up anew.
+    A commit has only adds, without `dataChange`. It does not conflict with other commits that only
+    add files; if one removed a file, the remaining files are selected anew.
 
     Parameters
     ----------
-    wanted
-        Returns the files of a version, as `Snapshot.add_files` gives them.
+    select_files
+        Returns the files of a version with the columns of `Snapshot.add_files`.
     facts
-        SQL of the fields of an add that are to differ, by their names.
+        SQL of the changed fields of an add, by name.
     operation
-        As history shows it.
-
-    Raises
-    ------
-    DeltaConcurrentModificationException
-        Another commit altered the table, or others removed files again and again.
+        The name of the operation in history.
     """
     number = rounds = 0
     while True:
@@ -62,7 +57,7 @@ def recommit(
             engine_of(snapshot.log.spark).log_session() as session,
             staging(session, snapshot.log.store) as stage,
         ):
-            looked_up = wanted(snapshot.in_session(session))
+            looked_up = select_files(snapshot.in_session(session))
             count = _count(looked_up)
             if not count:
                 return

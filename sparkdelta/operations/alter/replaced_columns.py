@@ -35,9 +35,9 @@ from sparkdelta.operations.alter.altered_columns import (
     changed_field,
     checked_drop,
     new_field,
+    retyped,
     shown_field,
 )
-from sparkdelta.operations.alter.retyped_columns import retyped
 from sparkdelta.table.definition.alteration import Alteration
 from sparkdelta.table.definition.rule_expressions import check_default
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -46,17 +46,17 @@ _GENERATION = FIELD_FEATURES.keys() - {CURRENT_DEFAULT}
 
 
 def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alteration:
-    """The table with these columns and nested fields, in this order; no data file is written.
+    """Return the alteration that replaces columns and fields; no data file is written.
 
-    See `sparkdelta.api.alter.AlterTable.replace_columns`, which raises the same errors.
+    See `sparkdelta.api.alter.AlterTable.replace_columns`.
     """
     table = snapshot.configuration
     if any(IDENTITY_START in (column.metadata or {}) for column in table.schema.fields):
         raise ReplaceIdentityColumnsError(path=snapshot.path)
     replacement = _Replacement(any_names=table.is_mapped)
     schema = replacement.struct(table.schema, StructType(list(columns)), ())
-    for given, column in zip(columns, schema.fields, strict=True):
-        if CURRENT_DEFAULT in (given.metadata or {}):
+    for declared, column in zip(columns, schema.fields, strict=True):
+        if CURRENT_DEFAULT in (declared.metadata or {}):
             check_default(snapshot.log.spark, column)
     if replacement.dropped and not table.is_mapped:
         names = ", ".join(map(path_text, replacement.dropped))
@@ -79,7 +79,7 @@ def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Replacement:
-    """Collects the columns that are dropped, and those that get other types.
+    """The dropped and retyped columns of a replacement, collected on the way.
 
     Attributes
     ----------
@@ -94,19 +94,19 @@ class _Replacement:
     retyped: list[tuple[ColumnPath, DataType]] = field(default_factory=list)
 
     def struct(self, before: StructType, after: StructType, path: ColumnPath) -> StructType:
-        """The fields of a struct in another one's order, of the types that they had."""
+        """Reorder a struct's fields like `after`, keeping their types."""
         names = [name_key(name) for name in after.names]
         if repeated := tuple(n for n in after.names if names.count(name_key(n)) > 1):
             raise DuplicateColumnsError(columns=repeated)
         rest = {name_key(each.name): each for each in before.fields}
         fields, new = [], []
-        for wanted in map(bounded_text, after.fields):
-            own = rest.pop(name_key(wanted.name), None)
-            if own is None:
-                new.append(path_text((*path, wanted.name)))
-                fields.append(self._new(wanted, new[-1]))
+        for declared in map(bounded_text, after.fields):
+            existing = rest.pop(name_key(declared.name), None)
+            if existing is None:
+                new.append(path_text((*path, declared.name)))
+                fields.append(self._new(declared, new[-1]))
             else:
-                fields.append(self._field(own, wanted, (*path, own.name)))
+                fields.append(self._field(existing, declared, (*path, existing.name)))
         dropped = [(*path, each.name) for each in rest.values()]
         if new and dropped:
             raise ReplaceColumnsError(
@@ -117,31 +117,35 @@ class _Replacement:
         self.dropped.extend(dropped)
         return StructType(fields)
 
-    def _new(self, wanted: StructField, shown: str) -> StructField:
-        if not wanted.nullable:
+    def _new(self, declared: StructField, shown: str) -> StructField:
+        if not declared.nullable:
             raise ReplaceColumnsError(
                 problem=f"{shown} is NOT NULL, but existing rows have no value for a new column"
             )
-        new = new_field(wanted)
+        new = new_field(declared)
         check_columns(StructType([new]), any_names=self.any_names)
         return new
 
-    def _field(self, own: StructField, wanted: StructField, path: ColumnPath) -> StructField:
-        if own.nullable and not wanted.nullable:
+    def _field(self, existing: StructField, declared: StructField, path: ColumnPath) -> StructField:
+        if existing.nullable and not declared.nullable:
             raise _may_be_null(path)
-        metadata, given = own.metadata or {}, wanted.metadata or {}
-        if any(given[key] != metadata.get(key) for key in _GENERATION & given.keys()):
+        metadata, new_metadata = existing.metadata or {}, declared.metadata or {}
+        if any(new_metadata[key] != metadata.get(key) for key in _GENERATION & new_metadata.keys()):
             raise ReplaceColumnsError(problem=f"{path_text(path)} would be generated otherwise")
-        bound = given.get(CHAR_OR_VARCHAR)
-        if wanted.dataType == own.dataType and bound != metadata.get(CHAR_OR_VARCHAR):
-            self.retyped.append((path, wanted.dataType if bound is None else declared_type(bound)))
-        data_type = self._type(own.dataType, wanted.dataType, path)
+        bound = new_metadata.get(CHAR_OR_VARCHAR)
+        if declared.dataType == existing.dataType and bound != metadata.get(CHAR_OR_VARCHAR):
+            self.retyped.append(
+                (path, declared.dataType if bound is None else declared_type(bound))
+            )
+        data_type = self._type(existing.dataType, declared.dataType, path)
         change = ColumnChange(
-            comment=given.get("comment"),
-            default=given.get(CURRENT_DEFAULT),
-            drop_not_null=wanted.nullable,
+            comment=new_metadata.get("comment"),
+            default=new_metadata.get(CURRENT_DEFAULT),
+            drop_not_null=declared.nullable,
         )
-        return changed_field(StructField(own.name, data_type, own.nullable, own.metadata), change)
+        return changed_field(
+            StructField(existing.name, data_type, existing.nullable, existing.metadata), change
+        )
 
     def _type(self, before: DataType, after: DataType, path: ColumnPath) -> DataType:
         if isinstance(before, StructType) and isinstance(after, StructType):

@@ -1,4 +1,4 @@
-"""The types that Parquet files store the values of columns as.
+"""The types with which Parquet files store the values of columns.
 
 References
 ----------
@@ -25,7 +25,7 @@ _PLAIN = {"INT32": "integer", "INT64": "long", "FLOAT": "float", "DOUBLE": "doub
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column, as files name it.
+    """A column and its names in files.
 
     Attributes
     ----------
@@ -42,25 +42,19 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class TypeChecker:
-    """Finds files that store columns as other types than expected.
-
-    Attributes
-    ----------
-    files
-        The access to files on workers.
-    """
+    """A search for files that store columns with other types than expected."""
 
     files: StoredFiles
     columns: tuple[StoredColumn, ...]
 
     def others(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows of files, in a column `file`, that store a column as another type."""
+        """Filter rows of a column `file` to files that store a column with another type."""
         for batch in batches:
-            found = [self.is_other(file) for file in batch.column("file").to_pylist()]
-            yield batch.filter(pa.array(found, pa.bool_()))
+            are_other = [self.is_other(file) for file in batch.column("file").to_pylist()]
+            yield batch.filter(pa.array(are_other, pa.bool_()))
 
     def is_other(self, path: str) -> bool:
-        """True if a file stores a column as another type. A column that it lacks does not count."""
+        """Return True if a file stores a column with another type; it may lack columns."""
         with self.files.open(path) as source:
             root = file_schema(pq.ParquetFile(source))
         return any(
@@ -70,14 +64,12 @@ class TypeChecker:
 
 
 def files_of_other_types(files: DataFrame, checker: TypeChecker) -> DataFrame:
-    """Filter files, in a column `file`, to those that store a column as another type."""
+    """Filter files, in a column `file`, to files that store a column with another type."""
     return files.mapInArrow(checker.others, files.schema)
 
 
 def stored_type(leaf: Leaf) -> str | None:
-    """The type of the values of a leaf, by its name in the JSON of the schema; None for a type that
-    no type becomes by widening.
-    """
+    """Return the type of a leaf by its name in JSON; None if no type is widened to it."""
     if leaf.logical == "INT":
         return _INTEGERS.get(leaf.bits) if leaf.signed else None
     if leaf.logical == "DECIMAL":
@@ -88,7 +80,7 @@ def stored_type(leaf: Leaf) -> str | None:
 
 
 def _leaves(node: Node, path: tuple[str | int, ...]) -> Iterator[Leaf]:
-    """The leaf at a path, if the file has it."""
+    """Yield the leaf at a path, if the file has it."""
     if not path:
         yield from node.leaves()
         return

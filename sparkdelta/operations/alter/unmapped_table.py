@@ -1,4 +1,4 @@
-"""The commit that removes column mapping: all files are written again under the columns' names.
+"""Removal of column mapping: all files are written again under the columns' names.
 
 References
 ----------
@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sparkdelta.base.protocol.table_properties import COLUMN_MAPPING_MODE, ColumnMappingMode
+from sparkdelta.base.schema.column_ids import MAX_COLUMN_ID, without_ids
+from sparkdelta.base.schema.column_mapping import physical_path
+from sparkdelta.base.schema.type_folds import fields_within
+from sparkdelta.base.schema.written_schema import check_columns
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.operations.alter.unmapped_columns import unmapped_table
+from sparkdelta.exceptions import InvalidColumnNameError, InvalidNamesError
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
+from sparkdelta.table.definition.clustering import clustering_columns, clustering_domain
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.modified_files import ModifiedFiles, whole_files
 from sparkdelta.table.rows.rewriting import remove_actions
@@ -24,21 +32,38 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 OPERATION = "REMOVE COLUMN MAPPING"
 
 
+def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> TableChange:
+    """Return the change that removes column mapping; the files must be written again.
+
+    With `keeps_property`, the mode is set to none; otherwise it is unset.
+    """
+    before = snapshot.configuration
+    schema = without_ids(before.schema)
+    try:
+        check_columns(schema)
+    except InvalidColumnNameError as error:
+        raise InvalidNamesError(column=error.column, path=snapshot.path) from None
+    gone = (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
+    properties = {k: v for k, v in before.properties.items() if k not in gone}
+    if keeps_property:
+        properties[COLUMN_MAPPING_MODE] = ColumnMappingMode.NONE.value
+    metadata = replace(before.metadata, schema_string=schema.json(), configuration=properties)
+    after = TableConfiguration.of(before.protocol, metadata, schema)
+    clustering = clustering_columns(snapshot)
+    if clustering is None:
+        return TableChange(before, after)
+    names = {
+        physical_path(before.schema, path, before.column_mapping): path
+        for path, _, _ in fields_within(before.schema)
+    }
+    logical = tuple(names[path] for path in clustering)
+    return TableChange(before, after, (clustering_domain(logical),), logical)
+
+
 def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTransaction:
-    """Write all rows again under the columns' own names, and commit that with the new schema.
+    """Write all rows again under the columns' names, and commit them with the new schema.
 
     Rows keep their ids. Any other commit of files is a conflict: its files have other names.
-
-    Parameters
-    ----------
-    keeps_property
-        See `unmapped_table`.
-
-    Raises
-    ------
-    InvalidNamesError
-        Columns have names that need column mapping.
-    DeltaConcurrentModificationException
     """
     change = unmapped_table(snapshot, keeps_property=keeps_property)
     with engine_of(snapshot.log.spark).write_session() as session:

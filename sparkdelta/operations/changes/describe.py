@@ -1,4 +1,4 @@
-"""Table detail and history.
+"""The detail and the history of a table.
 
 References
 ----------
@@ -7,23 +7,18 @@ PROTOCOL.md#commit-provenance-information, PROTOCOL.md#clustered-table
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, NullType, StructType
 
 from sparkdelta.base.protocol.arguments import checked_count
 from sparkdelta.base.protocol.results import html_rows, html_table
 from sparkdelta.base.protocol.table_features import supported_features
-from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.schema.action_schemas import COMMIT_INFO
-from sparkdelta.base.schema.column_mapping import physical_name
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.local_data import arrow_frame, local_frame
 from sparkdelta.base.spark.notebook_tables import drawn_in_notebooks
-from sparkdelta.table.definition.clustering import clustering_columns
+from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
@@ -35,15 +30,10 @@ DRAWN_OF_HISTORY = ("version", "timestamp", "operation", "operationParameters", 
 
 
 def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = None) -> DataFrame:
-    """Return the commits of a table, newest first, with delta-spark's columns.
+    """Return the commits of a table, newest first, with delta-spark's columns; all without a limit.
 
     Commits without a commitInfo have only a version and a timestamp. The log is listed immediately;
     everything else is lazy.
-
-    Parameters
-    ----------
-    limit
-        The maximum number of commits; all by default.
 
     Returns
     -------
@@ -94,6 +84,8 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
     """
     metadata, protocol = snapshot.metadata, snapshot.protocol
     files, size = _totals(snapshot)
+    physical = clustering_columns(snapshot) or ()
+    clustering = [".".join(path) for path in logical_columns(snapshot.configuration, physical)]
     listed = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     features = sorted(listed or {feature.value for feature in supported_features(protocol)})
     milliseconds = pa.timestamp("ms", "UTC")
@@ -107,7 +99,7 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
         "createdAt": pa.array([metadata.created_time], pa.int64()).cast(milliseconds),
         "lastModified": pa.array([snapshot.timestamp_ms], pa.int64()).cast(milliseconds),
         "partitionColumns": pa.array([list(metadata.partition_columns)], strings),
-        "clusteringColumns": pa.array([_clustering_columns(snapshot)], strings),
+        "clusteringColumns": pa.array([clustering], strings),
         "numFiles": pa.array([files], pa.int64()),
         "sizeInBytes": pa.array([size], pa.int64()),
         "properties": pa.array(
@@ -122,29 +114,10 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
 
 
 def _totals(snapshot: Snapshot) -> tuple[int, int]:
-    """Return the number and total size in bytes of live files, from the version checksum if
-    available.
-    """
+    """Return the number and size in bytes of live files, from the version checksum if available."""
     checksum = snapshot.version_checksum
     if checksum and checksum.num_files is not None and checksum.table_size_bytes is not None:
         return checksum.num_files, checksum.table_size_bytes
     totals = snapshot.live_file_totals()
     row = read_rows(totals, what="totals of the live files", bound=1)[0]
     return row["num_files"], row["size_in_bytes"]
-
-
-def _clustering_columns(snapshot: Snapshot) -> list[str]:
-    """Return the logical names of the clustering columns."""
-    mode = snapshot.configuration.column_mapping
-    paths = clustering_columns(snapshot) or ()
-    return [".".join(_logical_path(snapshot.schema, path, mode)) for path in paths]
-
-
-def _logical_path(
-    data_type: DataType, path: Sequence[str], mode: ColumnMappingMode
-) -> Iterator[str]:
-    for name in path:
-        fields = data_type.fields if isinstance(data_type, StructType) else []
-        field = next((f for f in fields if physical_name(f, mode) == name), None)
-        yield name if field is None else field.name
-        data_type = NullType() if field is None else field.dataType

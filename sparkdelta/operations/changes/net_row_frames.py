@@ -1,4 +1,4 @@
-"""Net changes: the rows in which two versions differ, computed from rows of files that differ.
+"""Net changes: the rows in which two versions differ, from the rows of differing files.
 
 References
 ----------
@@ -26,29 +26,21 @@ from sparkdelta.base.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.base.schema.table_schema import quoted
 
 KIND = "sparkdelta:kind"
-"""`ChangeType.INSERT` of the rows of the later version, `ChangeType.DELETE` of those of the other.
-"""
+"""`ChangeType.INSERT` in rows of the later version, `ChangeType.DELETE` in the other rows."""
 
 ROW_ID = "sparkdelta:row_id"
 COMPARED_BY = "sparkdelta.comparedBy"
-"""The key in the metadata of CHANGE_TYPE that tells how rows were compared: `row_id`, or `values`
-of whole rows."""
+"""Metadata key of CHANGE_TYPE with the way in which rows were compared: `row_id`, or `values` of
+whole rows."""
 
 _BEFORE, _AFTER, _COUNT = "sparkdelta:before", "sparkdelta:after", "sparkdelta:count"
 
 
 def changed_by_row_id(rows: DataFrame, fields: Iterable[StructField]) -> DataFrame:
-    """The rows that changed, where each row has an id that it keeps.
+    """Return the changed rows, if each row has an id that it keeps.
 
-    Parameters
-    ----------
-    rows
-        The fields, KIND and ROW_ID: no id twice with one kind.
-
-    Returns
-    -------
-    DataFrame
-        The fields and CHANGE_TYPE, with a pre- and a postimage of each row whose values differ.
+    `rows` have the fields, KIND and ROW_ID, and no id twice with one kind. The result has the
+    fields and CHANGE_TYPE, with a pre- and a postimage of each row whose values differ.
     """
     fields = [*fields]
     row = f"struct({', '.join(quoted(field.name) for field in fields)})"
@@ -70,22 +62,15 @@ def changed_by_row_id(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
         f"WHEN {after} IS NULL THEN array({images[1]}) "
         f"WHEN {is_same} THEN NULL ELSE array({images[2]}, {images[3]}) END"
     )
-    found = sides.selectExpr(f"inline({changes})")
-    return _named(found, fields, compared_by="row_id")
+    changed = sides.selectExpr(f"inline({changes})")
+    return _named(changed, fields, compared_by="row_id")
 
 
 def changed_by_values(rows: DataFrame, fields: Iterable[StructField]) -> DataFrame:
-    """The rows that occur more often in one version than in the other, repeated by the difference.
+    """Return the rows that occur more often in one version, repeated by the difference.
 
-    Parameters
-    ----------
-    rows
-        The fields and KIND.
-
-    Returns
-    -------
-    DataFrame
-        The fields and CHANGE_TYPE, which is an insert or a delete.
+    `rows` have the fields and KIND. The result has the fields and CHANGE_TYPE, an insert or a
+    delete.
     """
     fields = [*fields]
     row = f"struct({', '.join(quoted(field.name) for field in fields)})"
@@ -109,21 +94,21 @@ def changed_by_values(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
     kind = f"IF({count} > 0, '{ChangeType.INSERT.value}', '{ChangeType.DELETE.value}')"
     times = f"CAST(abs({count}) AS INT)"
     entry = f"struct({value} AS row, {kind} AS kind)"
-    found = counted.filter(f"{count} != 0").selectExpr(f"inline(array_repeat({entry}, {times}))")
-    return _named(found, fields, compared_by="values")
+    changed = counted.filter(f"{count} != 0").selectExpr(f"inline(array_repeat({entry}, {times}))")
+    return _named(changed, fields, compared_by="values")
 
 
 def incomparable_columns(fields: Iterable[StructField]) -> list[str]:
-    """The columns whose values cannot be compared: VARIANT has several forms of one value."""
+    """Return the columns whose values cannot be compared: a VARIANT value has several forms."""
     return [field.name for field in fields if _has(field.dataType, (VariantType,))]
 
 
-def _named(found: DataFrame, fields: list[StructField], *, compared_by: str) -> DataFrame:
-    """The fields of `row`, and `kind` with the way in which the rows were compared."""
+def _named(changed: DataFrame, fields: list[StructField], *, compared_by: str) -> DataFrame:
+    """Return the fields of `row`, and `kind` with the way in which the rows were compared."""
     row = F.col("row")
     columns = (row[field.name].alias(field.name, metadata=field.metadata) for field in fields)
     kind = F.col("kind").alias(CHANGE_TYPE, metadata={COMPARED_BY: compared_by})
-    return found.select(*columns, kind)
+    return changed.select(*columns, kind)
 
 
 def _side(kind: ChangeType, row: str, name: str) -> Column:
@@ -144,9 +129,7 @@ def _has(data_type: DataType, kinds: tuple[type[DataType], ...]) -> bool:
 
 
 def _comparable(value: str, data_type: DataType, depth: int = 0) -> str:
-    """SQL for a value that is equal for equal values and can be grouped: a map, whose entries have
-    no order, is the array of its entries by key.
-    """
+    """Return SQL for a value that can be grouped by: a map becomes an array ordered by key."""
     if not _has(data_type, (MapType,)):
         return value
     one = f"e{depth}"

@@ -1,4 +1,4 @@
-"""Reading the rows that two versions may differ in.
+"""Reading of the rows in which two versions may differ.
 
 References
 ----------
@@ -27,7 +27,7 @@ from sparkdelta.table.scan.scan_request import BASE_ROW_ID
 
 
 def with_kind(configuration: TableConfiguration) -> TableConfiguration:
-    """The configuration of a table whose rows have `KIND`, the same for all rows of a file."""
+    """Return the configuration of a table whose rows have `KIND`, as a partition column."""
     kind = StructField(KIND, StringType(), True, {PHYSICAL_NAME: KIND})
     return replace(
         configuration,
@@ -53,12 +53,12 @@ class NetScan(FileChangeScan):
     known_files: pa.Table | DataFrame | None = field(default=None, kw_only=True, repr=False)
 
     def with_files(self) -> NetScan:
-        """The same scan, whose list of files with their row ids is read once."""
+        """Return the same scan with its list of files and their row ids, which is read once."""
         with self._named_jobs():
             return replace(self, known_files=super()._files_to_read(tracks_rows=True))
 
     def has_rows_without_id(self) -> bool:
-        """True if rows of a file have no id, as in tables that break the protocol."""
+        """Return True if rows have no id, as in tables that violate the protocol."""
         files = self._files_to_read(tracks_rows=True)
         if isinstance(files, pa.Table):
             return bool(files[BASE_ROW_ID].null_count)
@@ -75,7 +75,7 @@ class NetScan(FileChangeScan):
         return all(state.has_few_files(bound // len(states)) for state in states)
 
     def _changes(self) -> DataFrame:
-        """The files to read, with the kind of change among the partition values."""
+        """Return the files to read, with the kind of change among the partition values."""
         partitions = self._state.configuration.partition_fields
         changes = changes_of_pairs(self._pairs(), is_partitioned=len(partitions) > 1)
         kind = F.create_map(F.lit(KIND), F.col("kind"))
@@ -87,12 +87,12 @@ class NetScan(FileChangeScan):
         return net_pairs(
             new.filter("FALSE") if before is None else _files(before),
             new,
-            table_root=after.log.store.table_root,
+            table_root=after.log.table_root,
             is_small=after.log.is_small and (before is None or before.log.is_small),
         )
 
     def _fast(self, state: TableState) -> TableState:
-        """The state in the session in which a short list is made soonest."""
+        """Return the state in the session that lists few files fastest."""
         log, engine = self.after.log, engine_of(self.after.log.spark)
         if not engine.calls_back or not self._has_few_files(self.max_driver_files):
             return state

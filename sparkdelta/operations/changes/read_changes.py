@@ -1,4 +1,4 @@
-"""The rows that a range of commits changed: commit by commit, or all taken together.
+"""The rows that a range of commits changed: commit by commit, or as net changes.
 
 References
 ----------
@@ -60,8 +60,9 @@ class ChangeOptions:
 def read_changes(
     spark: SparkSession, path: str, bounds: ChangeBounds, options: ChangeOptions
 ) -> DataFrame:
-    """Return the changed rows of a range of commits with `CHANGE_COLUMNS`, of net changes with
-    CHANGE_TYPE alone; see `sparkdelta.read_changes`.
+    """Return the changed rows of a range of commits; see `sparkdelta.read_changes`.
+
+    The rows have `CHANGE_COLUMNS`; net changes have only CHANGE_TYPE.
     """
     store = open_log(spark, path)
     latest = open_snapshot(
@@ -87,22 +88,26 @@ def read_changes(
         raise VersionNotFoundError(
             version=start, earliest=earliest, latest=latest.version, path=latest.path
         )
-    wanted = CommitRange.read(
+    in_range = CommitRange.read(
         latest.log.reader, commits_between(listing, start, end, path=latest.path)
     )
-    chosen = _Range(latest, before, wanted, start, end)
-    configuration = chosen.checked_configuration(spark)
+    configuration = _checked_configuration(latest, before, in_range, end)
     state = replace(latest.state, configuration=with_change_columns(configuration), cached=None)
     times = commit_times(commits, in_commit).slice(start - commits[0].version, end - start + 1)
     return ChangeScan(
-        state, options.where, options.columns, options.max_driver_files, commits=wanted, times=times
+        state,
+        options.where,
+        options.columns,
+        options.max_driver_files,
+        commits=in_range,
+        times=times,
     ).to_df()
 
 
 def _net_changes(
     latest: Snapshot, versions: tuple[Version, Version] | None, options: ChangeOptions
 ) -> DataFrame:
-    """The rows that differ before and after a range of versions; none of an empty range."""
+    """Return the rows that differ before and after a range of versions, which may be empty."""
     start, end = versions or (latest.version + 1, latest.version)
     if start < 0:
         raise VersionNotFoundError(
@@ -148,7 +153,7 @@ def _net_changes(
 
 
 def _as_of(latest: Snapshot, version: Version, options: ChangeOptions) -> Snapshot | None:
-    """The snapshot of a version; None before the first."""
+    """Load the snapshot of a version; return None before the first version."""
     if version < 0:
         return None
     if version == latest.version:
@@ -162,76 +167,50 @@ def _as_of(latest: Snapshot, version: Version, options: ChangeOptions) -> Snapsh
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """A range of versions of which not all may be readable with one schema.
+def _checked_configuration(
+    latest: Snapshot, opening: Snapshot, commits: CommitRange, end: Version
+) -> TableConfiguration:
+    """Return the configuration whose schema the changes of commits are read with.
 
-    Attributes
-    ----------
-    opening
-        The snapshot of the first version.
+    It is the latest version's, or the last of the range if columns are mapped, as names may have
+    changed since. `opening` is the snapshot of the first version.
     """
-
-    latest: Snapshot
-    opening: Snapshot
-    commits: CommitRange
-    start: Version
-    end: Version
-
-    def checked_configuration(self, spark: SparkSession) -> TableConfiguration:
-        """The configuration of the version whose schema the changes are read with: the latest, or
-        the last of the range where columns are mapped, as names may have changed since.
-
-        Raises
-        ------
-        MissingChangeDataError, ChangeDataColumnsError, IncompatibleChangeSchemaError,
-        IncompatibleChangeDataError
-        """
-        path = self.latest.path
-        metadata = self._metadata()
-        for version, one in metadata:
-            if not is_on(one.configuration, ENABLE_CHANGE_DATA_FEED):
-                raise MissingChangeDataError(
-                    path=path, start=self.start, end=self.end, version=version
-                )
-        read = self.latest
-        if self.end < read.version and (
-            read.configuration.is_mapped or self.opening.configuration.is_mapped
-        ):
-            read = open_snapshot(
-                spark, path, version=self.end, partition_time_zone=read.state.partition_time_zone
+    path, start = latest.path, opening.version
+    metadata = _metadata_of_range(opening, commits, end)
+    for version, each in metadata:
+        if not is_on(each.configuration, ENABLE_CHANGE_DATA_FEED):
+            raise MissingChangeDataError(path=path, start=start, end=end, version=version)
+    read = latest
+    if end < read.version and (read.configuration.is_mapped or opening.configuration.is_mapped):
+        zone = read.state.partition_time_zone
+        read = open_snapshot(latest.log.spark, path, version=end, partition_time_zone=zone)
+    configuration = read.configuration
+    taken = {name_key(name) for name in configuration.schema.names}
+    doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
+    if doubled:
+        raise ChangeDataColumnsError(columns=doubled)
+    for version, each in metadata:
+        if not configuration.reads_rows_of(each, path=path):
+            error = (
+                IncompatibleChangeDataError if version == start else IncompatibleChangeSchemaError
             )
-        configuration = read.configuration
-        taken = {name_key(name) for name in configuration.schema.names}
-        doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
-        if doubled:
-            raise ChangeDataColumnsError(columns=doubled)
-        for version, one in metadata:
-            if not configuration.reads_rows_of(one, path=path):
-                error = (
-                    IncompatibleChangeDataError
-                    if version == self.start
-                    else IncompatibleChangeSchemaError
-                )
-                raise error(
-                    path=path,
-                    start=self.start,
-                    end=self.end,
-                    version=version,
-                    schema_version=read.version,
-                )
-        return configuration
+            raise error(
+                path=path, start=start, end=end, version=version, schema_version=read.version
+            )
+    return configuration
 
-    def _metadata(self) -> list[tuple[Version, Metadata]]:
-        """The version and the metaData of the first version, and of those that changed it."""
-        rows = read_rows(
-            self.commits.table_actions().filter("metaData IS NOT NULL"),
-            what="protocol and metaData",
-            bound=len(self.commits.files),
-            version=self.end,
-        )
-        found = {
-            row["version"]: Metadata.from_dict(row["metaData"].asDict(recursive=True))
-            for row in rows
-        }
-        return sorted({**found, self.start: self.opening.metadata}.items())
+
+def _metadata_of_range(
+    opening: Snapshot, commits: CommitRange, end: Version
+) -> list[tuple[Version, Metadata]]:
+    """Read version and metaData of the first version and of the versions that changed it."""
+    rows = read_rows(
+        commits.table_actions().filter("metaData IS NOT NULL"),
+        what="protocol and metaData",
+        bound=len(commits.files),
+        version=end,
+    )
+    changed = {
+        row["version"]: Metadata.from_dict(row["metaData"].asDict(recursive=True)) for row in rows
+    }
+    return sorted({**changed, opening.version: opening.metadata}.items())

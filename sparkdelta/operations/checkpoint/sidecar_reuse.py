@@ -24,8 +24,8 @@ from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.log.reconciliation_frames import (
     newest_adds,
     newest_file_actions,
-    superseded_actions,
     superseding_keys,
+    surviving_actions,
 )
 
 _NOT_WORTH_A_LOOK = 2
@@ -71,12 +71,13 @@ def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[st
     keys = superseding_keys(keyed)
     added = newest_adds(newest_file_actions(keyed)).selectExpr("'' AS file", "1L AS more_live")
     changes = [
-        superseded_actions(
+        surviving_actions(
             checkpoint.sidecar_keys(action, sidecars),
             keys,
             are_adds=action == "add",
-            table_root=log.store.table_root,
+            table_root=log.table_root,
             broadcast_keys=log.commits.broadcasts_keys,
+            join="left_semi",
         ).selectExpr("file", f"{-1 if action == 'add' else 0}L AS more_live")
         for action, sidecars in candidates.items()
         if sidecars

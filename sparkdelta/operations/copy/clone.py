@@ -1,4 +1,4 @@
-"""Clone a table: a new table with the same rows, which shares the files or has copies of them.
+"""CLONE: a new table with the same rows, which shares the source's files or copies them.
 
 References
 ----------
@@ -55,13 +55,13 @@ class CloneOptions:
     Attributes
     ----------
     version
-        Of the source; the latest by default.
+        The source's version; the latest by default.
     deep
         True to copy the files.
     replace
         True if the target may exist.
     properties
-        Of the target, in place of those of the source.
+        Properties of the target that override the source's.
     """
 
     version: Version | None = None
@@ -106,21 +106,6 @@ class CloneResult(Result):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """The file actions of a clone, and its metrics by their names in history.
-
-    Attributes
-    ----------
-    distinct_adds
-        See `Transaction`.
-    """
-
-    actions: DataFrame
-    metrics: dict[str, int]
-    distinct_adds: DistinctAdds | None = None
-
-
 def clone(
     spark: SparkSession,
     source: str,
@@ -135,7 +120,7 @@ def clone(
     before = _replaced(spark, snapshot, store, clone_options)
     change = cloned_table(snapshot, before, clone_options.properties)
     check_data_writable(change.after.protocol, path=store.table_root)
-    with _files(spark, snapshot, before, store, clone_options) as files:
+    with _files(spark, snapshot, before, store, clone_options) as (actions, metrics, distinct):
         if is_supported(change.after.protocol, TableFeature.ROW_TRACKING):
             _check_counted(snapshot)
         transaction = Transaction(
@@ -145,16 +130,15 @@ def clone(
             operation=Operation(
                 "CLONE",
                 {"source": f"delta.`{snapshot.path}`", "sourceVersion": snapshot.version},
-                metrics=files.metrics,
+                metrics=metrics,
             ),
             staged=change.actions,
-            file_actions=files.actions,
-            distinct_adds=files.distinct_adds,
+            file_actions=actions,
+            distinct_adds=distinct,
             read=ReadSet() if before is None else ReadSet(whole_table=True),
         )
         done = transaction.commit()
     run_commit_hooks(done)
-    metrics = files.metrics
     return CloneResult(
         source=snapshot.path,
         target=store.table_root,
@@ -173,7 +157,7 @@ def clone(
 def _replaced(
     spark: SparkSession, source: Snapshot, store: LogStore, options: CloneOptions
 ) -> Snapshot | None:
-    """The table at the target, which the clone replaces; None if there is none."""
+    """Check the target, and return the table that the clone replaces; None if there is none."""
     roots = [f"{plain_path(root).rstrip('/')}/" for root in (source.path, store.table_root)]
     if roots[0].startswith(roots[1]) or roots[1].startswith(roots[0]):
         problem = "it must be neither the source nor a directory within it or around it"
@@ -197,8 +181,10 @@ def _files(
     before: Snapshot | None,
     store: LogStore,
     options: CloneOptions,
-) -> Iterator[_Files]:
-    """The files of the clone; of use within the block."""
+) -> Iterator[tuple[DataFrame, dict[str, int], DistinctAdds | None]]:
+    """Yield the file actions of the clone, its metrics and its distinct adds, for use in the
+    block.
+    """
     totals = _totals(source)
     metrics = {
         "sourceTableSize": totals["bytes"], "sourceNumOfFiles": totals["files"],
@@ -209,7 +195,7 @@ def _files(
             # An absolute path may name a file that the source has by a relative one, too.
             distinct = DistinctAdds(totals["files"], have_vectors=totals["have_vectors"])
             actions = shallow_files(source.in_session(session))
-            yield _Files(actions, metrics, None if totals["have_absolute"] else distinct)
+            yield actions, metrics, None if totals["have_absolute"] else distinct
             return
         with staging(session, store) as stage:
             target = None if before is None else before.in_session(session)
@@ -229,12 +215,13 @@ def _files(
                         "numRemovedFiles": removed["files"], "removedFilesSize": removed["bytes"],
                     }  # fmt: skip
                 metrics |= {"numCopiedFiles": copied.num_files, "copiedFilesSize": copied.num_bytes}
-                yield _Files(copied.actions, metrics)
+                yield copied.actions, metrics, None
 
 
 def _totals(snapshot: Snapshot) -> Row:
-    """files LONG, bytes LONG, have_vectors BOOLEAN, have_absolute BOOLEAN: their number and size,
-    and whether any has a deletion vector or an absolute path.
+    """Read one row of totals of the live files.
+
+    files LONG, bytes LONG, have_vectors BOOLEAN, have_absolute BOOLEAN (an absolute path).
     """
     totals = snapshot.add_files().selectExpr(
         "count(*) AS files",
@@ -247,7 +234,7 @@ def _totals(snapshot: Snapshot) -> Row:
 
 
 def _check_counted(source: Snapshot) -> None:
-    """Raise if a file has no number of rows, without which its rows cannot have ids."""
+    """Check that every file has a number of rows, without which its rows cannot have ids."""
     uncounted = source.add_files().filter(F.isnull(F.col(STATS_PARSED)[NUM_RECORDS]))
     rows = read_rows(uncounted.select("path").limit(1), what="file without statistics", bound=1)
     if rows:

@@ -1,4 +1,4 @@
-"""The table and the files of a clone.
+"""The definition of a clone, and the files of a shallow clone.
 
 References
 ----------
@@ -66,23 +66,10 @@ _OF_ONE_TABLE = frozenset(
 def cloned_table(
     source: Snapshot, target: Snapshot | None, properties: Mapping[str, str]
 ) -> TableChange:
-    """The table of a clone: the source's schema, properties, features and clustering columns, in a
-    new table or in the place of another.
+    """Return the definition of a clone of the source, as a new table or a replacement.
 
-    The other table keeps its id, name and description, its features, and the values that it gave:
-    column ids and identity values. Rows of new files get new row ids.
-
-    Parameters
-    ----------
-    properties
-        They override those of the source.
-
-    Raises
-    ------
-    ColumnMappingModeChangeError
-        The mode of the properties, or of the table to be replaced, is not that of the source.
-    DeltaError
-        A property cannot be set, or not to this value; or the table cannot be replaced.
+    A replaced table keeps its id, name, description and features, and its column ids and identity
+    values continue. Rows of new files get new row ids.
     """
     before = None if target is None else target.configuration
     after = _with_overrides(source.configuration, properties)
@@ -103,13 +90,13 @@ def cloned_table(
             configuration[MAX_COLUMN_ID] = str(max(map(int, ids)))
     if after.row_tracking.enabled:
         configuration = with_row_id_columns(configuration)
-    own = None if before is None else before.metadata
+    replaced = None if before is None else before.metadata
     metadata = replace(
         after.metadata,
-        id=str(uuid4()) if own is None else own.id,
-        name=None if own is None else own.name,
-        description=None if own is None else own.description,
-        created_time=time.time_ns() // 1_000_000 if own is None else own.created_time,
+        id=str(uuid4()) if replaced is None else replaced.id,
+        name=None if replaced is None else replaced.name,
+        description=None if replaced is None else replaced.description,
+        created_time=time.time_ns() // 1_000_000 if replaced is None else replaced.created_time,
         schema_string=schema_text,
         configuration=configuration,
     )
@@ -121,13 +108,7 @@ def cloned_table(
 
 
 def shallow_files(source: Snapshot) -> DataFrame:
-    """Add actions that name the source's files and deletion vectors by absolute paths.
-
-    Returns
-    -------
-    DataFrame
-        add STRUCT.
-    """
+    """Return add actions (add STRUCT) that name files and deletion vectors by absolute paths."""
     root = source.path
     add = add_fields(
         source.configuration.statistics,
@@ -146,10 +127,10 @@ def _with_overrides(
         if name.startswith(CONSTRAINT):
             raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
     configuration = {**source.properties, **requested.configuration}
-    own = source.column_mapping.value
-    mode = requested.configuration.get(COLUMN_MAPPING_MODE, own).lower()
-    if mode != own:
-        raise ColumnMappingModeChangeError(before=own, after=mode)
+    source_mode = source.column_mapping.value
+    mode = requested.configuration.get(COLUMN_MAPPING_MODE, source_mode).lower()
+    if mode != source_mode:
+        raise ColumnMappingModeChangeError(before=source_mode, after=mode)
     # A catalog manages the tables that it was told of, not their clones.
     if is_supported(source.protocol, TableFeature.CATALOG_MANAGED):
         protocol = without_feature(source.protocol, TableFeature.CATALOG_MANAGED)
@@ -160,7 +141,7 @@ def _with_overrides(
 
 
 def _domains(source: Snapshot, before: TableConfiguration | None) -> tuple[DomainMetadata, ...]:
-    """The domains of a clone: only the clustering columns; the meaning of others is unknown."""
+    """Return the domains of a clone: clustering columns alone, as other domains are unknown."""
     columns = clustering_columns(source)
     if columns is None and before is not None:
         is_clustered = is_supported(before.protocol, TableFeature.CLUSTERING)

@@ -1,4 +1,4 @@
-"""Copies of the data files and deletion vectors of another table.
+"""Copying of the data files and deletion vectors of another table.
 
 References
 ----------
@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
@@ -38,7 +39,7 @@ FILE_TAG, VECTOR_TAG = "sparkdelta.clonedFile", "sparkdelta.clonedVector"
 the deletion vectors of that file and of the copy, with a space in between."""
 
 CLONED = StructType([StructField(ADD, StringType())])
-_CLONED_ARROW = pa.schema([(ADD, pa.string())])
+_CLONED_ARROW = to_arrow_schema(CLONED)
 _CHUNK_BYTES = 8 << 20
 
 Action: TypeAlias = dict[str, Any]
@@ -46,9 +47,9 @@ Action: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneWriter:
-    """Copies data files and deletion vectors into new files of another table.
+    """A writer of copies of data files and deletion vectors into new files of another table.
 
-    Every file has a name of its own: a task that runs twice leaves files that no version refers to.
+    Every file has a new name: a task that runs twice leaves files to which no version refers.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class CloneWriter:
             yield pa.RecordBatch.from_pylist(texts, schema=_CLONED_ARROW)
 
     def _with_file(self, add: Action, copy: str | None) -> Action:
-        """The action with the path of the file's copy, which is made unless it exists."""
+        """Return the action with the path of the file's copy, which is made unless it exists."""
         source = plain_path(resolve(self.source_root, add["path"]))
         if copy is None:
             directories = [name for name in source.split("/")[:-1] if "=" in name]
@@ -98,9 +99,9 @@ class CloneWriter:
     def _copy(self, source: str, target: str, size: int) -> None:
         try:
             with self.files.open(source) as file:
-                found = int(file.size())
-                if found != size:
-                    problem = f"it has {found} bytes, and the log says {size}"
+                stored_size = int(file.size())
+                if stored_size != size:
+                    problem = f"it has {stored_size} bytes, and the log says {size}"
                     raise StorageError(path=source, problem=problem)
                 with self.files.create(target) as written:
                     while chunk := file.read(_CHUNK_BYTES):
@@ -113,7 +114,7 @@ class CloneWriter:
             raise StorageError(path=source, problem=problem)
 
     def _with_vectors(self, adds: list[Action]) -> Iterator[Action]:
-        """The actions with copies of their deletion vectors, many in one file."""
+        """Yield the actions with copies of their deletion vectors, many in one file."""
         pending: list[tuple[Action, bytes]] = []
         for add in adds:
             vector = self._vector(add)
@@ -141,10 +142,10 @@ class CloneWriter:
 
     @staticmethod
     def _vector(add: Action) -> DeletionVectorDescriptor | None:
-        """The deletion vector of a file, if it is stored in a file of its own."""
+        """Return the deletion vector of a file, unless it is inline."""
         vector = add.get("deletionVector")
-        found = DeletionVectorDescriptor.from_dict(vector) if vector else None
-        return None if found is None or found.is_inline else found
+        descriptor = DeletionVectorDescriptor.from_dict(vector) if vector else None
+        return None if descriptor is None or descriptor.is_inline else descriptor
 
 
 def write_clone(files: DataFrame, writer: CloneWriter) -> DataFrame:
@@ -160,11 +161,6 @@ def write_clone(files: DataFrame, writer: CloneWriter) -> DataFrame:
     -------
     DataFrame
         `CLONED`: the add actions of the copies as JSON, with `FILE_TAG` and `VECTOR_TAG`.
-
-    Raises
-    ------
-    DataFileNotFoundError, StorageError, DeletionVectorError
-        A file is missing, is not as the log describes it, or cannot be read or written.
     """
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

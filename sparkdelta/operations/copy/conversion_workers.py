@@ -1,4 +1,4 @@
-"""Add actions of the files of a Parquet directory, from their footers.
+"""Files of a Parquet directory: their listing, and their add actions from their footers.
 
 References
 ----------
@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     DateType,
@@ -42,6 +43,7 @@ from sparkdelta.exceptions import (
     PartitionColumnNameError,
 )
 from sparkdelta.operations.copy.parquet_type_workers import UnsupportedColumnError, spark_schema
+from sparkdelta.operations.vacuum.file_listing_workers import FileLister
 from sparkdelta.table.rows.footer_statistics_workers import URI_CHARACTERS, file_statistics
 
 CONVERTED = StructType(
@@ -59,24 +61,36 @@ CONVERTED = StructType(
 modification time in milliseconds; its statistics, null if they are not collected; its schema as
 JSON."""
 
-_CONVERTED_ARROW = pa.schema(
-    [
-        ("path", pa.string()),
-        ("names", pa.list_(pa.string())),
-        ("values", pa.list_(pa.string())),
-        ("size", pa.int64()),
-        ("modificationTime", pa.int64()),
-        ("stats", pa.string()),
-        ("schema", pa.string()),
-    ]
-)
+_CONVERTED_ARROW = to_arrow_schema(CONVERTED)
 _OF_ICEBERG = re.compile(r"metadata/[^/]*\.metadata\.json").fullmatch
 _BATCH = 1_000
+
+IS_HIDDEN = "[_.][^=]*"
+"""Regular expression of hidden names, which are left out; names with ``=`` are of partitions."""
+
+_OF_OTHERS = {"_spark_metadata": "Spark's file stream sink", ".hoodie": "Hudi"}
+"""Hidden directories of other systems, which determine the files to be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetLister(FileLister):
+    """A lister of all files and directories except hidden ones.
+
+    Directories of other table formats are a ConvertNonParquetError.
+    """
+
+    partition_columns: tuple[str, ...] = ()
+    is_uniform: bool = False
+
+    def _is_passed_over(self, name: str, directory: str) -> bool:  # noqa: ARG002 - at any depth
+        if name in _OF_OTHERS:
+            raise ConvertNonParquetError(source=_OF_OTHERS[name], table=self.root)
+        return name.startswith(("_", ".")) and "=" not in name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertedFileReader:
-    """Reads the footers of the files of a Parquet directory.
+    """A reader of the footers of files in a Parquet directory.
 
     Attributes
     ----------
@@ -85,11 +99,9 @@ class ConvertedFileReader:
     root
         The absolute, decoded path of the directory.
     partition_columns
-        The partition columns that every file must have; None for those of its path.
-    collects_statistics
-        True for statistics.
+        The partition columns that every file must have; None for the columns in its path.
     properties
-        The properties of the table, which tell the columns with statistics.
+        The properties of the table, which select the columns with statistics.
     """
 
     files: WorkerFiles
@@ -132,26 +144,28 @@ class ConvertedFileReader:
         }
 
     def _partition(self, path: str, relative: str) -> list[tuple[str, str | None]]:
-        """The partition columns and values of a file from its directories: those without ``=``
-        directly above it are skipped, and none above a further one without ``=`` counts.
+        """Return the partition columns and values of a file from its directories.
+
+        Directories without ``=`` directly above the file are skipped; the search ends at the next
+        one without ``=``.
         """
         directories = relative.split("/")[:-1]
         while directories and "=" not in directories[-1]:
             directories.pop()
-        found: list[tuple[str, str | None]] = []
+        levels: list[tuple[str, str | None]] = []
         while directories and "=" in directories[-1]:
             name, _, text = directories.pop().partition("=")
-            found.insert(0, (unquote(name), None if text == NO_VALUE else unquote(text)))
+            levels.insert(0, (unquote(name), None if text == NO_VALUE else unquote(text)))
         expected = self.partition_columns
         if expected is None:
-            return found
-        if len(expected) != len(found):
-            names = ", ".join(name for name, _ in found)
+            return levels
+        if len(expected) != len(levels):
+            names = ", ".join(name for name, _ in levels)
             raise PartitionColumnCountError(path=path, expected=", ".join(expected), found=names)
-        for column, (name, _) in zip(expected, found, strict=True):
+        for column, (name, _) in zip(expected, levels, strict=True):
             if name_key(column) != name_key(name):
                 raise PartitionColumnNameError(path=path, expected=column, found=name)
-        return [(column, value) for column, (_, value) in zip(expected, found, strict=True)]
+        return [(column, value) for column, (_, value) in zip(expected, levels, strict=True)]
 
     def _statistics(self, file: pq.ParquetFile, schema: StructType, partition: list[str]) -> str:
         columns = statistics_columns(schema, partition, self.properties)
@@ -165,25 +179,10 @@ class ConvertedFileReader:
 
 
 def converted_files(files: DataFrame, reader: ConvertedFileReader) -> DataFrame:
-    """Read the footers of files, whenever the DataFrame is computed.
+    """Read the footers of files to `CONVERTED` rows, whenever the DataFrame is computed.
 
-    Parameters
-    ----------
-    files
-        path STRING (absolute, decoded), length LONG (bytes), modificationTime LONG (milliseconds
-        since the epoch).
-
-    Returns
-    -------
-    DataFrame
-        The columns of `CONVERTED`.
-
-    Raises
-    ------
-    FileFooterError, ConvertNonParquetError
-        A file is not a Parquet file that Spark reads, or is part of an Iceberg table.
-    PartitionColumnCountError, PartitionColumnNameError
-        The partition of a file has other columns.
+    `files` has path STRING (absolute, decoded), length LONG (bytes), modificationTime LONG
+    (milliseconds since the epoch).
     """
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

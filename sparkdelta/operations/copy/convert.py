@@ -1,4 +1,4 @@
-"""Convert a directory of Parquet files to a table: the files stay as they are.
+"""Conversion of a directory of Parquet files to a table: the files stay as they are.
 
 References
 ----------
@@ -28,8 +28,8 @@ from sparkdelta.exceptions import (
     MissingProviderError,
     PathOutsideTableError,
 )
+from sparkdelta.operations.copy.conversion_workers import IS_HIDDEN, ParquetLister
 from sparkdelta.operations.copy.converted_table import ConvertOptions, convert_files
-from sparkdelta.operations.copy.parquet_listing_workers import IS_HIDDEN, ParquetLister
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.operations.vacuum.directory_listing import list_directory
 from sparkdelta.table.commit.staged_commit_rules import Operation
@@ -76,8 +76,8 @@ def convert(spark: SparkSession, path: str, options: ConvertOptions) -> ConvertR
         jobs_of(root, None),
         staging(session, store) as stage,
     ):
-        found = convert_files(root, _listed(session, root, stage), stage, options)
-        table = found.change.after
+        converted = convert_files(root, _listed(session, root, stage), stage, options)
+        table = converted.change.after
         check_data_writable(table.protocol, path=root)
         tracks_rows = is_supported(table.protocol, TableFeature.ROW_TRACKING)
         if tracks_rows and not options.collects_statistics:
@@ -89,33 +89,30 @@ def convert(spark: SparkSession, path: str, options: ConvertOptions) -> ConvertR
             operation=Operation(
                 "CONVERT",
                 {
-                    "numFiles": found.num_files,
+                    "numFiles": converted.num_files,
                     "partitionedBy": shown_json(list(table.partition_columns)),
                     "collectStats": options.collects_statistics,
                     "sourceFormat": "parquet",
                 },
-                metrics={"numConvertedFiles": found.num_files},
+                metrics={"numConvertedFiles": converted.num_files},
             ),
-            staged=found.change.actions,
-            file_actions=found.adds,
+            staged=converted.change.actions,
+            file_actions=converted.adds,
         ).commit()
     run_commit_hooks(done)
     return ConvertResult(
         path=root,
         version=done.version,
-        num_converted_files=found.num_files,
-        num_bytes=found.num_bytes,
+        num_converted_files=converted.num_files,
+        num_bytes=converted.num_bytes,
         milliseconds=time.time_ns() // 1_000_000 - start_ms,
     )
 
 
 def _listed(session: SparkSession, root: str, stage: Staging) -> DataFrame:
-    """The files of the directory, as `convert_files` takes them.
+    """List the files of the directory for `convert_files`.
 
-    Raises
-    ------
-    PathOutsideTableError
-        There is a symbolic link: rows would be missing, as it is not followed.
+    A symbolic link is an error: rows would be missing, as links are not followed.
     """
     files = worker_files(session, root, {})
     lister = ParquetLister(files=files, root=root)
@@ -129,18 +126,14 @@ def _listed(session: SparkSession, root: str, stage: Staging) -> DataFrame:
 
 
 def parquet_path(identifier: str) -> str:
-    """Return the path of an identifier ``parquet.`/path```, or of a table ``delta.`/path```, which
-    has nothing to convert.
+    """Return the path of an identifier ``parquet.`/path``` or ``delta.`/path```; refuse any other.
 
-    Raises
-    ------
-    MissingProviderError, ConvertNonParquetError
-        It names anything else.
+    A table of the second form needs no conversion.
     """
-    found = _IDENTIFIER.fullmatch(identifier.strip()) if isinstance(identifier, str) else None
-    if found is None:
+    match = _IDENTIFIER.fullmatch(identifier.strip()) if isinstance(identifier, str) else None
+    if match is None:
         raise MissingProviderError(identifier=str(identifier))
-    path = found["path"].replace("``", "`")
-    if found["source"].lower() not in ("parquet", "delta"):
-        raise ConvertNonParquetError(source=found["source"], table=path)
+    path = match["path"].replace("``", "`")
+    if match["source"].lower() not in ("parquet", "delta"):
+        raise ConvertNonParquetError(source=match["source"], table=path)
     return path

@@ -1,4 +1,4 @@
-"""The table that the files of a Parquet directory become.
+"""The definition of the table that the files of a Parquet directory become.
 
 References
 ----------
@@ -14,18 +14,21 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    ByteType,
     DataType,
     DateType,
     IntegerType,
     LongType,
+    ShortType,
     StringType,
     StructField,
     StructType,
 )
 
-from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.protocol.column_names import name_key, stored_name_key
 from sparkdelta.base.schema.partition_value_frames import is_invalid_partition_value
 from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.schema.type_folds import parts_together, with_parts
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
@@ -43,7 +46,6 @@ from sparkdelta.operations.copy.conversion_workers import (
     ConvertedFileReader,
     converted_files,
 )
-from sparkdelta.operations.copy.file_schemas import UnmergeableTypesError, merged_file_schemas
 from sparkdelta.table.definition.table_change import TableChange, TableDescription, created_table
 from sparkdelta.table.snapshot.staging import Staging
 
@@ -52,6 +54,8 @@ MAX_SCHEMAS = 1_000
 
 _FILES_PER_TASK = 200
 _INFERRED: tuple[DataType, ...] = (IntegerType(), LongType(), DateType(), StringType())
+_FIELD_ID = "parquet.field.id"
+_STORED_AS_INT32 = (ByteType, ShortType, IntegerType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +70,6 @@ class ConvertOptions:
         True to take them from the names of directories instead.
     collects_statistics
         True to read statistics from footers.
-    properties
-        Of the table.
     """
 
     partition_schema: StructType = field(default_factory=StructType)
@@ -78,7 +80,7 @@ class ConvertOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertedFiles:
-    """The files of a directory as those of a table.
+    """The files of a directory as files of a table.
 
     Attributes
     ----------
@@ -94,26 +96,16 @@ class ConvertedFiles:
     num_bytes: int
 
 
+class UnmergeableTypesError(Exception):
+    """An error for a column whose types in two files cannot be read as one type."""
+
+
 def convert_files(
     root: str, files: DataFrame, stage: Staging, options: ConvertOptions
 ) -> ConvertedFiles:
     """Read the footers of files by workers, and merge their schemas.
 
-    Parameters
-    ----------
-    files
-        path STRING (absolute, decoded), length LONG, modificationTime LONG.
-
-    Raises
-    ------
-    EmptyDirectoryError
-        There are no files.
-    FileFooterError, ConvertNonParquetError, FileSchemaMergeError
-        The files are not those of one Parquet data set.
-    PartitionColumnCountError, PartitionColumnNameError, PartitionValueCastError
-        The names of directories do not fit the partition columns.
-    DeltaError
-        No table can have this schema.
+    `files` has path STRING (absolute, decoded), length LONG, modificationTime LONG.
     """
     spark = stage.spark
     (totals,) = read_rows(
@@ -157,24 +149,19 @@ def convert_files(
     )
 
 
-def checked_partition_schema(given: StructType | str | None, argument: str) -> StructType:
-    """Return the partition columns that a user gives, as a schema or as the text of one.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
-    if given is None:
+def checked_partition_schema(value: StructType | str | None, argument: str) -> StructType:
+    """Return the user's partition columns, from a schema or its text."""
+    if value is None:
         return StructType()
-    schema: object = given
-    if isinstance(given, str):
+    schema: object = value
+    if isinstance(value, str):
         try:
-            schema = DataType.fromDDL(given)
+            schema = DataType.fromDDL(value)
         except SPARK_ERRORS:
-            problem = f"{given!r} is not a schema such as 'date DATE, id INT'"
+            problem = f"{value!r} is not a schema such as 'date DATE, id INT'"
             raise InvalidArgumentError(argument=argument, problem=problem) from None
     if not isinstance(schema, StructType):
-        problem = f"it must be a StructType or a text such as 'date DATE, id INT', not {given!r}"
+        problem = f"it must be a StructType or a text such as 'date DATE, id INT', not {value!r}"
         raise InvalidArgumentError(argument=argument, problem=problem)
     return schema
 
@@ -184,7 +171,7 @@ def _names(schema: StructType) -> tuple[str, ...]:
 
 
 def _inferred_partition(files: DataFrame) -> StructType:
-    """The partition columns that all files have, with types that fit all of their values."""
+    """Return the partition columns that all files have, with types that fit all of their values."""
     rows = read_rows(
         files.groupBy("names").agg(F.min("path").alias("path")).orderBy("path").limit(2),
         what="partition columns of files",
@@ -202,8 +189,8 @@ def _inferred_partition(files: DataFrame) -> StructType:
         for index, name in enumerate(names)
         for number, kind in enumerate(_INFERRED)
     ]
-    known = [F.count(F.col("values")[index]).alias(str(index)) for index in range(len(names))]
-    (counts,) = read_rows(files.agg(*fits, *known), what="types of partition columns", bound=1)
+    present = [F.count(F.col("values")[index]).alias(str(index)) for index in range(len(names))]
+    (counts,) = read_rows(files.agg(*fits, *present), what="types of partition columns", bound=1)
     types = [
         next(
             kind
@@ -249,13 +236,56 @@ def _merged_schema(files: DataFrame) -> StructType:
     return merged
 
 
-def _with_partition(data: StructType, partition: StructType) -> tuple[StructField, ...]:
-    """The columns of files, with the types of the partition columns for those that directories have
-    too, then the other partition columns.
+def merged_file_schemas(schema: StructType, other: StructType) -> StructType:
+    """Return a schema that files of two schemas can be read with.
+
+    Columns of the first precede the others; integers that Parquet stores alike become the widest. A
+    column keeps its field id if both have it.
+
+    Examples
+    --------
+    >>> ones, others = (StructType.fromDDL(ddl) for ddl in ("a INT, b STRING", "A SHORT, c DATE"))
+    >>> merged_file_schemas(ones, others).simpleString()
+    'struct<a:int,b:string,c:date>'
     """
-    own = {name_key(column.name): column for column in partition.fields}
-    columns = [own.pop(name_key(column.name), column) for column in data.fields]
-    return (*columns, *own.values())
+    by_name = {stored_name_key(field.name): field for field in other.fields}
+    merged = [
+        _merged_field(field, by_name.pop(stored_name_key(field.name), None))
+        for field in schema.fields
+    ]
+    return StructType([*merged, *by_name.values()])
+
+
+def _merged_field(field: StructField, other: StructField | None) -> StructField:
+    if other is None:
+        return field
+    try:
+        data_type = _merged_type(field.dataType, other.dataType)
+    except UnmergeableTypesError as error:
+        raise UnmergeableTypesError(f"{field.name}: {error}") from None
+    metadata = dict(field.metadata or {})
+    if metadata.get(_FIELD_ID) != (other.metadata or {}).get(_FIELD_ID):
+        metadata.pop(_FIELD_ID, None)
+    return StructField(field.name, data_type, True, metadata)
+
+
+def _merged_type(one: DataType, other: DataType) -> DataType:
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        return merged_file_schemas(one, other)
+    if inner := parts_together(one, other):
+        return with_parts(one, [_merged_type(a, b) for _, a, b in inner])
+    if isinstance(one, _STORED_AS_INT32) and isinstance(other, _STORED_AS_INT32):
+        return max(one, other, key=lambda kind: _STORED_AS_INT32.index(type(kind)))
+    if one != other:
+        raise UnmergeableTypesError(f"{one.simpleString()} and {other.simpleString()}")
+    return one
+
+
+def _with_partition(data: StructType, partition: StructType) -> tuple[StructField, ...]:
+    """Return the columns of files, then of directories alone; partition types have precedence."""
+    partitions = {name_key(column.name): column for column in partition.fields}
+    columns = [partitions.pop(name_key(column.name), column) for column in data.fields]
+    return (*columns, *partitions.values())
 
 
 def _adds(files: DataFrame, names: Sequence[str]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""The files of a deep clone: what is copied, what an earlier clone has already, what is removed.
+"""The files of a deep clone: copied, kept from an earlier clone, or removed.
 
 References
 ----------
@@ -56,7 +56,7 @@ _PLAN = StructType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiedFiles:
-    """Files of a deep clone that are copied and not committed.
+    """Copied and uncommitted files of a deep clone.
 
     Attributes
     ----------
@@ -77,21 +77,10 @@ class CopiedFiles:
 def copy_files(
     source: Snapshot, target: Snapshot | None, store: LogStore, stage: Staging
 ) -> CopiedFiles:
-    """Copy the data files of the source that the target has no copy of, and new deletion vectors.
+    """Copy new deletion vectors, and the data files of which the target has no copy.
 
-    Parameters
-    ----------
-    source, target
-        In the session of `stage`.
-    store
-        Of the target.
-    stage
-        A directory for what is of use until the commit.
-
-    Raises
-    ------
-    DataFileNotFoundError, StorageError, DeletionVectorError
-        A file of the source is missing or not as the log describes it, or cannot be copied.
+    The snapshots are in the session of `stage`, a directory of temporary files; `store` is the
+    target's.
     """
     stage.write_parquet(_plan(source, target), "plan", {})
     plan, _ = stage.read_parquet("plan", _PLAN)
@@ -127,7 +116,7 @@ def copy_files(
 
 
 def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
-    """`_PLAN`: each file of the source, and the copy of it that the target has.
+    """Return `_PLAN`: each file of the source, and the target's copy of it.
 
     The copy is kept as it is if neither file nor copy has got another deletion vector since.
     """
@@ -141,11 +130,11 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
         return files.selectExpr(f"{_add_text(source)} AS {ADD}", _SIZE).select(
             "*", nothing.alias(COPY), nothing.alias("copy_vector"), F.lit(False).alias(_IS_KEPT)
         )
-    is_own = "NOT regexp_like(path, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
+    is_relative = "NOT regexp_like(path, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
     own_vector = deletion_vector_id("deletionVector")
     copies = (
         target.add_files()
-        .filter(is_own)
+        .filter(is_relative)
         .selectExpr(
             f"tags['{FILE_TAG}'] AS copied_file",
             f"struct(path AS {COPY}, {own_vector} AS vector, size, "
@@ -171,7 +160,7 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
 
 
 def _add_text(source: Snapshot, **facts: str) -> str:
-    """SQL of the JSON of a source file's add action, with other row ids than the source's."""
+    """Return SQL for the JSON of a source file's add action, without the source's row ids."""
     return f"to_json({add_fields(source.configuration.statistics, **{**NO_ROW_IDS, **facts})})"
 
 

@@ -1,4 +1,4 @@
-"""The schema of a Parquet file in Spark's types, as Spark's Parquet source infers it.
+"""Spark's schema of a Parquet file, as Spark's Parquet source infers it.
 
 References
 ----------
@@ -67,17 +67,13 @@ _LOGICAL: dict[str, DataType] = {
 
 
 class UnsupportedColumnError(Exception):
-    """Raised for a column of a type that Spark does not read."""
+    """An error for a column of a type that Spark does not read."""
 
 
 def spark_schema(file: pq.ParquetFile) -> StructType:
-    """Return the schema of a file, with nullable fields, comments and field ids: the one that Spark
-    has stored in the footer, else the one of the Parquet types.
+    """Return the schema of a file, with nullable fields, comments and field ids.
 
-    Raises
-    ------
-    UnsupportedColumnError
-        Spark does not read a column.
+    Spark's own schema in the footer is preferred to the Parquet types.
     """
     stored = (file.metadata.metadata or {}).get(_OF_SPARK)
     root = file_schema(file)
@@ -108,25 +104,25 @@ def _field(
 
 
 def _leaf_type(name: str, leaf: Leaf) -> DataType:
-    found: DataType | None = None
+    data_type: DataType | None = None
     if leaf.logical == "NONE":
-        found = _PLAIN[leaf.physical]
+        data_type = _PLAIN[leaf.physical]
     elif leaf.logical == "INT":
-        found = (_SIGNED if leaf.signed else _UNSIGNED).get(leaf.bits)
+        data_type = (_SIGNED if leaf.signed else _UNSIGNED).get(leaf.bits)
     elif leaf.logical == "DECIMAL" and leaf.precision <= DecimalType(38).precision:
-        found = DecimalType(leaf.precision, leaf.scale)
+        data_type = DecimalType(leaf.precision, leaf.scale)
     elif leaf.logical == "TIMESTAMP" and leaf.unit != "nanoseconds":
-        found = TimestampType() if leaf.is_adjusted else TimestampNTZType()
+        data_type = TimestampType() if leaf.is_adjusted else TimestampNTZType()
     else:
-        found = _LOGICAL.get(leaf.logical)
-    if found is None:
+        data_type = _LOGICAL.get(leaf.logical)
+    if data_type is None:
         raise UnsupportedColumnError(f"column {name} has type {leaf} {leaf.unit}".rstrip())
-    return found
+    return data_type
 
 
 def _with_ids(data_type: DataType, node: Node | None) -> DataType:
-    """A type that Spark has stored, with the field ids of the file and, of the stored metadata,
-    only comments.
+    """Return a type that Spark stored with the file's field ids and, as metadata, comments
+    alone.
     """
     children = () if node is None or node.kind == LEAF else node.children
     if isinstance(data_type, StructType):

@@ -1,4 +1,4 @@
-"""Restore an earlier version of a table.
+"""RESTORE: an earlier version of a table becomes the latest one.
 
 References
 ----------
@@ -63,7 +63,7 @@ class RestoreResult:
 
     @property
     def metrics(self) -> dict[str, int]:
-        """The metrics by the names that delta-spark returns them with."""
+        """The metrics by delta-spark's names."""
         return {name: value for name, value in asdict(self).items() if name != "version"}
 
 
@@ -80,7 +80,7 @@ def restore(
     See `sparkdelta.api.delta_table.DeltaTable.restoreToVersion`.
     """
     now = open_changeable(spark, path, options)
-    given = {"version": version, "timestamp": timestamp}
+    target = {"version": version, "timestamp": timestamp}
     if timestamp is not None:
         version = _version_at(spark, path, timestamp)
     assert version is not None
@@ -101,7 +101,7 @@ def restore(
         _check_restored(spark, actions, metrics["numRestoredFiles"], then)
         done = Transaction.of(
             now,
-            Operation("RESTORE", given, metrics=metrics),
+            Operation("RESTORE", target, metrics=metrics),
             staged=change.actions,
             file_actions=actions,
             read=ReadSet(whole_table=True, row_ids=True),
@@ -120,7 +120,7 @@ def restore(
 
 
 def restore_metrics(spark: SparkSession, result: RestoreResult | None) -> DataFrame:
-    """The metrics of a result as one row; none if nothing was restored."""
+    """Return the metrics of a result as one row, or no row if nothing was restored."""
     names = [name for name in RestoreResult.__slots__ if name != "version"]
     schema = ", ".join(f"{name} LONG" for name in names)
     return spark.createDataFrame([] if result is None else [result.metrics], schema)
@@ -151,7 +151,7 @@ def _earlier(now: Snapshot, version: Version, options: Mapping[str, str] | None)
 
 
 def _metrics(actions: DataFrame, then: Snapshot) -> dict[str, int]:
-    """The metrics by their names in history."""
+    """Compute the metrics by their names in history."""
     [files] = read_rows(
         actions.selectExpr(
             "count_if(add.dataChange) AS numRestoredFiles",
@@ -171,7 +171,7 @@ def _metrics(actions: DataFrame, then: Snapshot) -> dict[str, int]:
 
 
 def _check_restored(spark: SparkSession, actions: DataFrame, count: int, then: Snapshot) -> None:
-    """Raise if a file that the table no longer has is missing or damaged."""
+    """Check the files that the table no longer has: none may be missing or damaged."""
     if not count:
         return
     file = absolute_path("add.path", table_root=then.path)

@@ -1,4 +1,4 @@
-"""The table and the files after RESTORE: those of an earlier version replace the current ones.
+"""The definition and the files of a table after RESTORE.
 
 References
 ----------
@@ -53,11 +53,11 @@ _OF_THE_LOG = (
 
 
 def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
-    """The table with the metadata and domains of an earlier version.
+    """Return the change to the metadata and domains of an earlier version.
 
-    The protocol keeps all features and gets those of then. Row ids, column ids and identity values
-    that were given since are never given again, commits keep the kind of their timestamps, and
-    protected checkpoints stay protected.
+    The protocol keeps all features and gets the earlier version's. Row ids, column ids and identity
+    values are never assigned twice, commits keep the kind of their timestamps, and protected
+    checkpoints stay protected.
     """
     before, earlier = now.configuration, then.configuration
     features = {feature.value for feature in supported_features(earlier.protocol)}
@@ -81,20 +81,11 @@ def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
 
 
 def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
-    """The actions that make the files of an earlier version those of the table.
+    """Return the actions that turn the table's files into the files of an earlier version.
 
-    A file with another deletion vector is both removed and added. One that got other row ids since,
-    or lost them, as row tracking was dropped, gets those of then, without `dataChange`.
-
-    Parameters
-    ----------
-    now, then
-        In one session.
-
-    Returns
-    -------
-    DataFrame
-        add STRUCT, remove STRUCT; one of them is null in each row.
+    add STRUCT, remove STRUCT; one of them is null in each row. A file with another deletion vector
+    is both removed and added. A file whose row ids differ, for example because row tracking was
+    dropped since, gets the earlier ids, without `dataChange`. Both snapshots are in one session.
     """
     between = _files_between(then, now)
     of_then, of_now = _keyed(then, between), _keyed(now, between)
@@ -114,10 +105,9 @@ def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:
 
 
 def _files_between(then: Snapshot, now: Snapshot) -> PathFilter | None:
-    """The files in which two versions can differ; None if the log no longer has the commits between
-    them.
+    """Return the files in which two versions can differ; None if commits between them are gone.
 
-    With these, each version is read once, and nothing is shuffled but what differs.
+    With these, each version is read once, and only differing files are shuffled.
     """
     log = now.log
     try:
@@ -139,8 +129,10 @@ def _keyed(snapshot: Snapshot, chosen: PathFilter | None) -> DataFrame:
 
 
 def _restored_domains(now: Snapshot, then: Snapshot) -> tuple[DomainMetadata, ...]:
-    """The domains in which two versions differ; of the high-water marks of row ids, the greater one
-    is kept, as the earlier version may have it if row tracking was dropped since.
+    """Return the domains in which two versions differ.
+
+    The greater high-water mark of row ids is kept: the earlier version may have it if row tracking
+    was dropped since.
     """
     of_now, of_then = live_domains(now), live_domains(then)
     marks = [of[ROW_TRACKING_DOMAIN] for of in (of_now, of_then) if ROW_TRACKING_DOMAIN in of]

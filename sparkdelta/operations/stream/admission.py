@@ -1,4 +1,4 @@
-"""The number of files that one batch of a stream may read."""
+"""The limit on the files of a stream's batch."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sparkdelta.base.storage.stream_source import ReadLimit
 
 @dataclass(slots=True)
 class Admission:
-    """The remaining limit of a batch. A file is admitted if any of it is left, so that each batch
-    reads at least one.
+    """The remaining limit of a batch.
+
+    A file is admitted if any of it is left, so that each batch reads at least one.
     """
 
     files: int
@@ -22,13 +23,7 @@ class Admission:
 
     @classmethod
     def of(cls, limit: ReadLimit, *, most: int) -> Admission:
-        """Return the admission of a new batch.
-
-        Parameters
-        ----------
-        most
-            The most files of any batch.
-        """
+        """Return the admission of a new batch of up to `most` files."""
         files = most if limit.max_files is None else min(limit.max_files, most)
         return cls(files, float("inf") if limit.max_bytes is None else limit.max_bytes)
 
@@ -37,7 +32,7 @@ class Admission:
         return self.files <= 0 or self.size <= 0
 
     def admit(self, sizes: pa.ChunkedArray) -> int:
-        """Admit files in their order; return how many of them."""
+        """Admit files in their order, and return their number."""
         before = np.concatenate([[0], np.cumsum(sizes.to_numpy())])
         admitted = min(len(sizes), self.files, int(np.searchsorted(before, self.size)))
         self._take(admitted, before[admitted])

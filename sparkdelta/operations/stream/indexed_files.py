@@ -28,35 +28,24 @@ VERSION, INDEX, EXCLUDED = "version", "index", "is_excluded"
 _PATH = "path"
 
 
-@dataclass(frozen=True, slots=True)
-class FileList:
-    """The columns of the files that a stream reads: what scans need, see `NativeScan.rows`, and
-    EXCLUDED.
+def file_list_columns(
+    table: TableConfiguration, table_root: str, exclude_regex: str | None
+) -> list[str]:
+    """Return SQL of the columns that scans need, see `NativeScan.rows`, and EXCLUDED.
 
-    Attributes
-    ----------
-    exclude_regex
-        A regular expression of Java; files with a match of it in their path are excluded.
+    The SQL refers to the fields of add actions and NUM_RECORDS. Files are excluded if a regular
+    expression of Java matches a part of their path.
     """
-
-    configuration: TableConfiguration
-    table_root: str
-    exclude_regex: str | None
-
-    def columns(self) -> list[str]:
-        """Return SQL of the columns, of rows with the fields of add actions and NUM_RECORDS."""
-        excluded = "FALSE"
-        if self.exclude_regex is not None:
-            excluded = f"path RLIKE {text_literal(self.exclude_regex)}"
-        columns = file_columns(self.configuration, self.table_root, has_vectors=True)
-        return [*columns, f"{excluded} AS {EXCLUDED}"]
+    excluded = "FALSE" if exclude_regex is None else f"path RLIKE {text_literal(exclude_regex)}"
+    columns = file_columns(table, table_root, has_vectors=True)
+    return [*columns, f"{excluded} AS {EXCLUDED}"]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedFiles:
     """The files of one version with their place among them.
 
-    The driver holds the list of up to `MAX_DRIVER_FILES`; Spark keeps a longer one, of which each
+    The driver holds a list of up to `MAX_DRIVER_FILES`; Spark keeps a longer list, of which each
     batch takes its part.
     """
 
@@ -64,36 +53,36 @@ class IndexedFiles:
     _files: pa.Table | DataFrame
 
     @classmethod
-    def of_snapshot(cls, snapshot: Snapshot, listed: FileList) -> IndexedFiles:
+    def of_snapshot(cls, snapshot: Snapshot, columns: list[str]) -> IndexedFiles:
         """Return all the files of a table, by modification time and path."""
         if not snapshot.state.has_few_files(MAX_DRIVER_FILES):
-            return cls._of_state(snapshot, listed, is_short=False)
-        log, key = snapshot.log, ("in order", *listed.columns())
+            return cls._of_state(snapshot, columns, is_short=False)
+        log, key = snapshot.log, ("in order", *columns)
         kept = log.file_lists.find(key)
         if kept is not None:
             return cls(snapshot.version, kept)
         engine = engine_of(log.spark)
         with engine.in_listing_session(compiles=not log.is_small) as session:
-            found = cls._of_state(snapshot.in_session(session), listed, is_short=True)
-        if isinstance(found._files, pa.Table):
-            log.file_lists.keep(key, found._files)
-        return found
+            indexed = cls._of_state(snapshot.in_session(session), columns, is_short=True)
+        if isinstance(indexed._files, pa.Table):
+            log.file_lists.keep(key, indexed._files)
+        return indexed
 
     @classmethod
-    def _of_state(cls, snapshot: Snapshot, listed: FileList, *, is_short: bool) -> IndexedFiles:
+    def _of_state(cls, snapshot: Snapshot, columns: list[str], *, is_short: bool) -> IndexedFiles:
         order = ("modificationTime", _PATH)
         fields = (_PATH, "partitionValues", "size", "modificationTime", "deletionVector")
-        files = snapshot.state.scan_files(*fields).selectExpr(*listed.columns(), *order)
+        files = snapshot.state.scan_files(*fields).selectExpr(*columns, *order)
         return cls._of(files, order, snapshot.version, is_short=is_short)
 
     @classmethod
-    def of_commit(cls, reader: LogFileReader, commit: LogFile, listed: FileList) -> IndexedFiles:
-        """Return the files that a commit adds with `dataChange`, in the order of its lines."""
+    def of_commit(cls, reader: LogFileReader, commit: LogFile, columns: list[str]) -> IndexedFiles:
+        """Return the files that a commit adds with `dataChange`, in the order of lines."""
         lines = reader.executor_lines([commit], with_places=True)
         adds = parse_log_lines(lines, actions=actions("add"), keep=LINE_PLACE)
         adds = adds.filter("add.dataChange").select("add.*", *LINE_PLACE)
         files = adds.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
-        files = files.selectExpr(*listed.columns(), *LINE_PLACE)
+        files = files.selectExpr(*columns, *LINE_PLACE)
         return cls._of(files, LINE_PLACE, commit.version, is_short=False)
 
     @classmethod
@@ -131,6 +120,6 @@ class IndexedFiles:
         return files.append_column(VERSION, versions)
 
     def release(self) -> None:
-        """Give back what Spark keeps."""
+        """Release the files that Spark keeps."""
         if not isinstance(self._files, pa.Table):
             self._files.unpersist()

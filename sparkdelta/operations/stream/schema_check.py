@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sparkdelta.base.protocol.actions import Metadata
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.table_properties import (
@@ -22,55 +20,39 @@ from sparkdelta.exceptions import (
     StreamSchemaChangedError,
     StreamStartSchemaChangedError,
 )
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.operations.stream.stream_options import StreamOptions
+from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaCheck:
-    """The schema that a stream reads a table with.
+def schema_problem(
+    opened: Snapshot, options: StreamOptions, version: Version, metadata: Metadata
+) -> DeltaError | None:
+    """Return the error for a version whose metadata a stream cannot follow, or None.
 
-    Attributes
-    ----------
-    read, read_version
-        The table when the stream was made.
-    reads_changes
-        True if it reads the change data feed.
-    has_start
-        True if the user chose where the stream starts.
+    `opened` is the table when the stream was made, with the schema that the stream reads.
     """
-
-    read: TableConfiguration
-    read_version: Version
-    path: str
-    reads_changes: bool
-    has_start: bool
-
-    def problem(self, version: Version, found: Metadata) -> DeltaError | None:
-        """Return the error for a version whose metadata the stream cannot follow; else None."""
-        read = self.read
-        if found.id != read.metadata.id:
-            return DifferentStreamTableError(path=self.path, old=read.metadata.id, new=found.id)
-        if self.reads_changes and not is_on(found.configuration, ENABLE_CHANGE_DATA_FEED):
-            return MissingChangeDataError(
-                path=self.path, start=version, end=version, version=version
-            )
-        if read.reads_rows_of(found, path=self.path):
-            return None
-        schema = parse_table_schema(found.schema_string, path=self.path)
-        mode = named_column_mapping_mode(found.configuration)
-        helps_to_restart = version > self.read_version and is_read_compatible(
-            read.schema, schema, read.column_mapping, mode
-        )
-        is_mapped = read.is_mapped or mode is not ColumnMappingMode.NONE
-        error: type[StreamSchemaChangedError | StreamColumnsChangedError]
-        if is_mapped and not helps_to_restart:
-            error = StreamColumnsChangedError
-        else:
-            error = StreamStartSchemaChangedError if self.has_start else StreamSchemaChangedError
-        return error(
-            path=self.path,
-            version=version,
-            read_version=self.read_version,
-            old=read.schema.simpleString(),
-            new=schema.simpleString(),
-        )
+    read, path = opened.configuration, opened.path
+    if metadata.id != read.metadata.id:
+        return DifferentStreamTableError(path=path, old=read.metadata.id, new=metadata.id)
+    if options.read_change_feed and not is_on(metadata.configuration, ENABLE_CHANGE_DATA_FEED):
+        return MissingChangeDataError(path=path, start=version, end=version, version=version)
+    if read.reads_rows_of(metadata, path=path):
+        return None
+    schema = parse_table_schema(metadata.schema_string, path=path)
+    mode = named_column_mapping_mode(metadata.configuration)
+    helps_to_restart = version > opened.version and is_read_compatible(
+        read.schema, schema, read.column_mapping, mode
+    )
+    is_mapped = read.is_mapped or mode is not ColumnMappingMode.NONE
+    error: type[StreamSchemaChangedError | StreamColumnsChangedError]
+    if is_mapped and not helps_to_restart:
+        error = StreamColumnsChangedError
+    else:
+        error = StreamStartSchemaChangedError if options.has_start else StreamSchemaChangedError
+    return error(
+        path=path,
+        version=version,
+        read_version=opened.version,
+        old=read.schema.simpleString(),
+        new=schema.simpleString(),
+    )

@@ -1,4 +1,4 @@
-"""The plan of a batch: the files that commits added, up to a limit.
+"""Plans of batches: the files that commits added, up to a limit.
 
 References
 ----------
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from sparkdelta.base.protocol.actions import Metadata
 from sparkdelta.base.protocol.log_files import LogFile, LogFileKind, Version, listing_prefix
 from sparkdelta.base.protocol.table_features import TableFeature, check_readable, is_supported
 from sparkdelta.base.storage.stream_source import ReadLimit
@@ -33,10 +34,10 @@ from sparkdelta.operations.stream.indexed_files import (
     EXCLUDED,
     INDEX,
     VERSION,
-    FileList,
     IndexedFiles,
+    file_list_columns,
 )
-from sparkdelta.operations.stream.schema_check import SchemaCheck
+from sparkdelta.operations.stream.schema_check import schema_problem
 from sparkdelta.operations.stream.stream_commits import (
     REMOVED,
     added_files,
@@ -75,7 +76,7 @@ class BatchPlan:
     Attributes
     ----------
     files
-        Files with the columns of `FileList`, VERSION and INDEX.
+        Files with the columns of `file_list_columns`, VERSION and INDEX.
     end
         The offset after all of it.
     changed
@@ -109,14 +110,14 @@ class QueryState:
     _indexed: IndexedFiles | None = None
 
     def indexed(self, version: Version, make: Callable[[], IndexedFiles]) -> IndexedFiles:
-        """Return the files of a version, and keep them until those of another are asked for."""
+        """Return the files of a version, and keep them until another version's are needed."""
         if self._indexed is None or self._indexed.version != version:
             self.release()
             self._indexed = make()
         return self._indexed
 
     def release(self, before: Version | None = None) -> None:
-        """Let go of the files of a version, if it is before another one."""
+        """Release the files of a version, if it is before another one."""
         if self._indexed is not None and (before is None or self._indexed.version < before):
             self._indexed.release()
             self._indexed = None
@@ -132,7 +133,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class BatchPlanner:
-    """Plans the batches of a stream of added rows."""
+    """A planner of the batches of a stream of added rows."""
 
     opened: Snapshot
     options: StreamOptions
@@ -143,7 +144,7 @@ class BatchPlanner:
         return replace(self.opened.scan(), is_streaming=True)
 
     def newest_version(self, begin: StreamOffset) -> Version:
-        """Return the latest version, or the one before `begin` if nothing was committed since."""
+        """Return the latest version, or the one before `begin` if no commit followed it."""
         commits = self._listed(begin.version)
         return commits[-1].version if commits else begin.version - 1
 
@@ -154,17 +155,10 @@ class BatchPlanner:
         limit: ReadLimit,
         finish: StreamOffset | None = None,
     ) -> BatchPlan:
-        """Return the plan of the batch that begins at an offset.
+        """Plan the batch that begins at an offset.
 
-        Parameters
-        ----------
-        finish
-            The end of the batch, if that is known; no limit applies then.
-
-        Raises
-        ------
-        DeltaError
-            A version that it comes to cannot be read by this stream, or is gone.
+        `finish` is the end of the batch, if that is known; then there is no limit. A version that
+        the stream cannot read is a DeltaError.
         """
         self._check_begin(state, begin)
         admission = Admission.of(limit, most=MAX_DRIVER_FILES if finish is None else NO_LIMIT)
@@ -196,7 +190,7 @@ class BatchPlanner:
         return reduce(DataFrame.unionAll, frames) if frames else None
 
     def _listed_for_scan(self, files: pa.Table) -> pa.Table:
-        """Return files with the columns that the scan needs of them."""
+        """Return files with the columns that the scan needs."""
         return files.drop_columns([VERSION])
 
     def _changes(self, plan: BatchPlan) -> list[DataFrame]:  # noqa: ARG002 - of rows, none
@@ -221,11 +215,11 @@ class BatchPlanner:
             begin = StreamOffset(begin.table_id, begin.version + 1)
         commits = self._commits(state, begin, finish)
         for window in windows(commits, max(admission.files, 1)):
-            found = CommitRange.read(self.opened.log.reader, window)
-            if found.is_local:
-                yield from self._local_parts(found, begin, finish)
+            window_commits = CommitRange.read(self.opened.log.reader, window)
+            if window_commits.is_local:
+                yield from self._local_parts(window_commits, begin, finish)
             else:
-                yield from self._large_parts(state, found, begin, admission, finish)
+                yield from self._large_parts(state, window_commits, begin, admission, finish)
 
     def _initial_parts(
         self,
@@ -236,14 +230,14 @@ class BatchPlanner:
     ) -> Iterator[_Part]:
         files = state.indexed(
             begin.version,
-            lambda: IndexedFiles.of_snapshot(self._snapshot(begin.version), self._file_list),
+            lambda: IndexedFiles.of_snapshot(self._snapshot(begin.version), self._columns),
         )
         return _indexed_parts(files, begin, admission, finish)
 
     def _local_parts(
         self, commits: CommitRange, begin: StreamOffset, finish: StreamOffset | None
     ) -> Iterator[_Part]:
-        files = added_files(commits, self._file_list)
+        files = added_files(commits, self._columns)
         is_added = pc.is_valid(files[INDEX])
         removed = files.filter(pc.invert(is_added))
         removed = removed.group_by(VERSION).aggregate([(REMOVED, "min")])
@@ -290,7 +284,7 @@ class BatchPlanner:
             return
         files = state.indexed(
             commit.version,
-            lambda: IndexedFiles.of_commit(self.opened.log.reader, commit, self._file_list),
+            lambda: IndexedFiles.of_commit(self.opened.log.reader, commit, self._columns),
         )
         at = (
             begin
@@ -311,20 +305,14 @@ class BatchPlanner:
         return StreamDeletesError(path=path, version=version, file=file)
 
     def _table_problems(self, commits: CommitRange) -> dict[Version, DeltaError]:
-        """Return the errors of commits that change the table in a way that the stream cannot
-        follow.
-
-        Raises
-        ------
-        UnsupportedReaderFeaturesError, InvalidProtocolError
-        """
+        """Return the errors of commits that change the table so that the stream must end."""
         problems: dict[Version, DeltaError] = {}
         for version, metadata, protocol in table_changes(commits):
             if protocol is not None:
                 check_readable(
                     protocol, path=self.opened.path, has_catalog=has_catalog(self.opened.log.store)
                 )
-            problem = None if metadata is None else self._check.problem(version, metadata)
+            problem = None if metadata is None else self._schema_problem(version, metadata)
             if problem is not None:
                 problems.setdefault(version, problem)
         return problems
@@ -337,7 +325,7 @@ class BatchPlanner:
         version = begin.version if begin.version <= opened else begin.version - 1
         if version != opened:
             try:
-                found = self._snapshot(version)
+                snapshot = self._snapshot(version)
             except MissingStreamSnapshotError:
                 # Names of columns in files may have changed since, where columns may be mapped.
                 if begin.is_initial or is_supported(
@@ -345,7 +333,7 @@ class BatchPlanner:
                 ):
                     raise
             else:
-                problem = self._check.problem(version, found.metadata)
+                problem = self._schema_problem(version, snapshot.metadata)
                 if problem is not None:
                     raise problem
         state.is_checked = True
@@ -362,12 +350,7 @@ class BatchPlanner:
     def _commits(
         self, state: QueryState, begin: StreamOffset, finish: StreamOffset | None
     ) -> list[LogFile]:
-        """Return the commits to read, in order and without gaps.
-
-        Raises
-        ------
-        MissingStreamCommitsError, MissingStreamEndError
-        """
+        """Return the commits to read, in order and without gaps."""
         path, first = self.opened.path, begin.version
         commits = self._listed(first)
         newest = commits[-1].version if commits else None
@@ -392,19 +375,13 @@ class BatchPlanner:
         return sorted(commits, key=lambda commit: commit.version)
 
     @property
-    def _file_list(self) -> FileList:
-        opened = self.opened
-        return FileList(opened.configuration, opened.path, self.options.exclude_regex)
-
-    @property
-    def _check(self) -> SchemaCheck:
-        return SchemaCheck(
-            self.opened.configuration,
-            self.opened.version,
-            self.opened.path,
-            reads_changes=self.options.read_change_feed,
-            has_start=self.options.has_start,
+    def _columns(self) -> list[str]:
+        return file_list_columns(
+            self.opened.configuration, self.opened.path, self.options.exclude_regex
         )
+
+    def _schema_problem(self, version: Version, metadata: Metadata) -> DeltaError | None:
+        return schema_problem(self.opened, self.options, version, metadata)
 
 
 NO_LIMIT = 1 << 62
@@ -419,14 +396,14 @@ def _indexed_parts(
         count = max(admission.files, 1)
         if finish is not None and finish.version == files.version:
             count = finish.index - at.index
-        found = files.after(at.index, count + 1)
-        if found.num_rows <= count and (finish is None or finish.version != files.version):
+        part = files.after(at.index, count + 1)
+        if part.num_rows <= count and (finish is None or finish.version != files.version):
             break
         at = replace(at, index=at.index + count)
-        yield _Part(found.slice(0, count), at)
+        yield _Part(part.slice(0, count), at)
         if at == finish:
             return
-    yield _Part(found, StreamOffset(begin.table_id, files.version + 1))
+    yield _Part(part, StreamOffset(begin.table_id, files.version + 1))
 
 
 def end_of(version: Version, begin: StreamOffset, finish: StreamOffset | None) -> StreamOffset:
@@ -437,8 +414,10 @@ def end_of(version: Version, begin: StreamOffset, finish: StreamOffset | None) -
 
 
 def _distinct(parts: tuple[pa.Table, ...]) -> list[pa.Table]:
-    """Return the files to read, without those that are excluded, in tables in which each file is
-    once: it may have been added several times, with other deletion vectors.
+    """Return the files to read, in tables in which each file occurs once.
+
+    Excluded files are left out. A file may have been added several times, with other deletion
+    vectors.
     """
     if not parts:
         return []

@@ -1,4 +1,4 @@
-"""The plan of a batch of changes: whole commits, up to a limit.
+"""Plans of batches of changes: whole commits, up to a limit.
 
 References
 ----------
@@ -40,10 +40,10 @@ from sparkdelta.table.scan.split_workers import ONLY
 
 
 class ChangePlanner(BatchPlanner):
-    """Plans the batches of a stream of changes.
+    """A planner of the batches of a stream of changes.
 
-    The changes of one commit are in one batch, so that an update has both of its rows there. A
-    batch that delta-spark planned may have a part of those of a commit.
+    The changes of one commit are in one batch, so that an update has both of its rows there. Only a
+    batch that delta-spark planned may have a part of a commit's changes.
     """
 
     __slots__ = ()
@@ -93,7 +93,7 @@ class ChangePlanner(BatchPlanner):
         return window
 
     def _listed_for_scan(self, files: pa.Table) -> pa.Table:
-        """Return files of an initial snapshot, all of whose rows its version inserts."""
+        """Return files of an initial snapshot as inserts of its version."""
         version = files[VERSION][0].as_py()
         moment = self._snapshot(version).timestamp
         of_commit = len(self.opened.configuration.partition_fields)

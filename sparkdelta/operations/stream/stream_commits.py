@@ -1,4 +1,4 @@
-"""The files of commits that a stream comes to.
+"""The files of the commits that a stream reads.
 
 References
 ----------
@@ -21,7 +21,7 @@ from sparkdelta.base.protocol.actions import Metadata, Protocol
 from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.schema.action_schemas import CHANGES
 from sparkdelta.base.spark.driver import read_rows, read_table
-from sparkdelta.operations.stream.indexed_files import INDEX, VERSION, FileList
+from sparkdelta.operations.stream.indexed_files import INDEX, VERSION
 from sparkdelta.operations.stream.stream_offset_rules import StreamOffset
 from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
@@ -32,8 +32,9 @@ REMOVED = "removed"
 
 
 def windows(commits: Sequence[LogFile], most: int) -> Iterator[list[LogFile]]:
-    """Yield commits in order, in parts of at most `most` that the driver may read; a commit that it
-    may not read is alone.
+    """Yield commits in order, in groups of at most `most` that the driver may read.
+
+    A commit that the driver may not read is alone.
     """
     window: list[LogFile] = []
     size = 0
@@ -47,14 +48,13 @@ def windows(commits: Sequence[LogFile], most: int) -> Iterator[list[LogFile]]:
         yield window
 
 
-def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
-    """Return the files that commits in the driver's memory add or remove with `dataChange`, in the
-    order of their lines.
+def added_files(commits: CommitRange, columns: list[str]) -> pa.Table:
+    """Return the files that local commits add or remove with `dataChange`, in the order of lines.
 
     Returns
     -------
     pa.Table
-        VERSION, the columns of `listed`, INDEX (null for a removed file) and REMOVED STRING (the
+        VERSION, the columns, INDEX (null for a removed file) and REMOVED STRING (the
         path of a removed file).
     """
     assert commits.local_lines is not None
@@ -65,7 +65,7 @@ def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
     rows = rows.select(VERSION, "add.*", F.col("remove.path").alias(REMOVED))
     rows = rows.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
     table = read_table(
-        rows.selectExpr(VERSION, *listed.columns(), REMOVED),
+        rows.selectExpr(VERSION, *columns, REMOVED),
         what="files of commits that a stream reads",
         bound=commits.local_lines.num_rows,
         version=commits.last_version,
@@ -76,7 +76,7 @@ def added_files(commits: CommitRange, listed: FileList) -> pa.Table:
 
 
 def _indexes(versions: pa.ChunkedArray, is_counted: np.ndarray) -> pa.Array:
-    """The index of each counted row among those of its version, from 0; null for other rows."""
+    """Number the counted rows of each version from 0; other rows are null."""
     counted = versions.to_numpy()[is_counted]
     indexes = np.zeros(len(versions), np.int64)
     indexes[is_counted] = np.arange(len(counted)) - np.searchsorted(counted, counted)
@@ -98,10 +98,9 @@ def between(files: pa.Table, begin: StreamOffset, finish: StreamOffset | None) -
 
 
 def between_offsets(commits: CommitRange, begin: StreamOffset, finish: StreamOffset) -> CommitRange:
-    """Return commits in the driver's memory without the changes of files that are not between two
-    offsets.
+    """Return local commits without the changes of files that are not between two offsets.
 
-    The files of a commit are its change data files, if it has some, else those that it adds or
+    The files of a commit are its change data files, if it has some, else the files that it adds or
     removes with `dataChange`, in the order of their lines.
     """
     lines = commits.local_lines
@@ -116,9 +115,9 @@ def between_offsets(commits: CommitRange, begin: StreamOffset, finish: StreamOff
     with_cdc = pc.unique(lines[VERSION].filter(pc.fill_null(kinds, False)))
     is_file = pc.equal(kinds, pc.is_in(lines[VERSION], with_cdc))
     indexes = _indexes(lines[VERSION], pc.fill_null(is_file, False).to_numpy())
-    is_wanted = between(lines.append_column(INDEX, indexes), begin, finish)
-    wanted = lines.filter(pc.or_(pc.invert(pc.is_valid(indexes)), is_wanted))
-    return replace(commits, _lines=wanted)
+    is_between = between(lines.append_column(INDEX, indexes), begin, finish)
+    kept = lines.filter(pc.or_(pc.invert(pc.is_valid(indexes)), is_between))
+    return replace(commits, _lines=kept)
 
 
 def kinds_of_files(commits: CommitRange) -> tuple[bool, str | None]:
@@ -143,7 +142,7 @@ def table_changes(commits: CommitRange) -> list[tuple[Version, Metadata | None, 
         bound=2 * len(commits.files),
         version=commits.last_version,
     )
-    root = commits.reader.store.table_root
+    root = commits.reader.table_root
     return [
         (
             row["version"],
@@ -161,8 +160,9 @@ def _fields(row: object) -> dict[str, object]:
 
 
 def changed_files(commits: CommitRange) -> pa.Table:
-    """Return version LONG, files LONG, size LONG of the files that hold the changes of each commit
-    that has some, in order.
+    """Return version LONG, files LONG, size LONG of the files with each commit's changes, in order.
+
+    Commits without changes are left out.
     """
     rows = _kinds(commits, few=commits.is_local)
     counted = (
@@ -181,9 +181,7 @@ def changed_files(commits: CommitRange) -> pa.Table:
 
 
 def _kinds(commits: CommitRange, *, few: bool) -> DataFrame:
-    """Return version LONG, is_cdc BOOLEAN (null for an action that changes no rows), size LONG: a
-    row for each action.
-    """
+    """Return version LONG, is_cdc BOOLEAN (null if no row changes), size LONG: a row per action."""
     schema = StructType([CHANGES[name] for name in ("add", "remove", "cdc")])
     rows = parse_log_lines(commits.lines, actions=schema, few=few)
     kind = F.when(F.col("cdc.path").isNotNull(), F.lit(True))

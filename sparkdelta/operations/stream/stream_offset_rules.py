@@ -49,7 +49,7 @@ class StreamOffset:
 
     @property
     def json(self) -> str:
-        """Return the text of a checkpoint; equal offsets have equal texts."""
+        """The text in a checkpoint; equal offsets have equal texts."""
         document = {
             "sourceVersion": 1,
             "reservoirId": self.table_id,
@@ -61,24 +61,14 @@ class StreamOffset:
 
     @classmethod
     def parse(cls, text: str, *, table_id: str, path: str) -> StreamOffset:
-        """Return the offset that a checkpoint holds.
+        """Parse the offset in a checkpoint.
 
-        Parameters
-        ----------
-        table_id
-            Of the table that is read.
-
-        Raises
-        ------
-        InvalidSourceOffsetError, InvalidSourceVersionError, NewerSourceVersionError
-            The text is no offset of a table, or of a newer format.
-        DifferentStreamTableError
-            It is an offset of another table.
+        An offset of another table, or of a newer format, is an error.
         """
         try:
             document = json.loads(text)
             source_version = int(document["sourceVersion"])
-            found = cls(
+            offset = cls(
                 str(document["reservoirId"]),
                 int(document["reservoirVersion"]),
                 int(document["index"]),
@@ -90,7 +80,7 @@ class StreamOffset:
             raise NewerSourceVersionError(path=path, version=source_version)
         if source_version not in _FORMATS:
             raise InvalidSourceVersionError(path=path, version=source_version)
-        if found.table_id != table_id:
-            raise DifferentStreamTableError(path=path, old=found.table_id, new=table_id)
+        if offset.table_id != table_id:
+            raise DifferentStreamTableError(path=path, old=offset.table_id, new=table_id)
         # Lower ones are marks of delta-spark before the first file.
-        return cls(table_id, found.version, max(found.index, BEFORE_FILES), found.is_initial)
+        return cls(table_id, offset.version, max(offset.index, BEFORE_FILES), offset.is_initial)

@@ -17,13 +17,7 @@ MAX_FILES_PER_TRIGGER = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions:
-    """The options of `sparkdelta.read_stream`.
-
-    Raises
-    ------
-    InvalidArgumentError, InvalidTimestampError, StreamStartBoundsError
-        When they are made.
-    """
+    """The options of `sparkdelta.read_stream`, validated by the constructor."""
 
     starting_version: Version | str | None = None
     starting_timestamp: Moment | None = None
@@ -61,7 +55,7 @@ class StreamOptions:
 
     @property
     def starts_at_latest(self) -> bool:
-        """True if a new query reads only what is committed after its start."""
+        """True if a new query reads only later commits."""
         return self.starting_version == LATEST
 
     @property

@@ -1,5 +1,7 @@
-"""Footers of a checkpoint's own Parquet files: they are read before the checkpoint is relied on, so
-that a damaged one is found as long as commits can take its place.
+"""Footers of a checkpoint's own Parquet files.
+
+They are read before the checkpoint is relied on, so that a damaged one is found while commits can
+take its place.
 
 References
 ----------
@@ -51,12 +53,7 @@ class CheckpointFooters:
     num_adds: int | None = None
 
     def check(self, store: LogStore, checkpoint: Checkpoint) -> None:
-        """Raise an error unless each file has actions, and some file has protocol and metaData.
-
-        Raises
-        ------
-        MalformedLogFileError
-        """
+        """Check that each file has actions, and that some file has protocol and metaData."""
         for file, names in zip(checkpoint.files, self.columns, strict=True):
             if names.isdisjoint(_ACTIONS):
                 raise _malformed(store, file, "has no column of an action")
@@ -66,8 +63,9 @@ class CheckpointFooters:
 
 
 class RecentFooters:
-    """Cache of the checkpoints whose footers were read last: most versions of a table have the
-    checkpoint of the one before.
+    """A cache of the checkpoints whose footers were read last.
+
+    Most versions of a table have the checkpoint of the previous version.
     """
 
     SIZE = 64
@@ -92,21 +90,14 @@ class RecentFooters:
 
 
 def read_footers(store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters:
-    """Read the footers of a checkpoint's own files, which are Parquet, without a Spark job.
-
-    Raises
-    ------
-    MalformedLogFileError
-        A file is not Parquet.
-    LogFileNotFoundError
-    """
+    """Read the footers of a checkpoint's own files, which are Parquet, without a Spark job."""
     columns, counts = [], []
     for metadata in in_parallel(lambda file: _metadata(store, file), checkpoint.files):
         leaves = [metadata.schema.column(n).path.lower() for n in range(metadata.num_columns)]
         columns.append(frozenset(leaf.partition(".")[0] for leaf in leaves))
         counts.append(_num_adds(metadata, leaves))
-    known = [count for count in counts if count is not None]
-    return CheckpointFooters(tuple(columns), sum(known) if len(known) == len(counts) else None)
+    numbers = [count for count in counts if count is not None]
+    return CheckpointFooters(tuple(columns), sum(numbers) if len(numbers) == len(counts) else None)
 
 
 def _metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:
@@ -126,7 +117,7 @@ def _metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:
 
 
 def _num_adds(metadata: pq.FileMetaData, leaves: Sequence[str]) -> int | None:
-    """Return the number of rows with an add; None where the statistics have no count of nulls."""
+    """Count the rows with an add; return None if the statistics have no count of nulls."""
     if _PATH not in leaves:
         return 0
     count, column = 0, leaves.index(_PATH)

@@ -70,19 +70,9 @@ class CheckpointKind(Enum):
 def checkpoint_kind(
     requested: str | None, protocol: Protocol, configuration: Mapping[str, str]
 ) -> CheckpointKind:
-    """Return the requested kind of checkpoint, or the one of the table's checkpoint policy.
+    """Return the requested kind of checkpoint, or by default the kind of the table's policy.
 
     For the policy ``v2`` the kind is V2_JSON.
-
-    Parameters
-    ----------
-    requested
-        The value of a `CheckpointKind`; None to follow the policy.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such kind, or the table does not support the feature that it requires.
     """
     has_feature = is_supported(protocol, TableFeature.V2_CHECKPOINT)
     if requested is None:
@@ -101,12 +91,9 @@ def checkpoint_kind(
 
 
 def needs_classic_name(files: Collection[LogFile], version: Version) -> bool:
-    """True if the V2 checkpoint of `version` should have the classic name.
+    """Return True if the V2 checkpoint of a version should have the classic name.
 
-    Parameters
-    ----------
-    files
-        A listing of the log.
+    `files` are a listing of the log.
     """
     first = version - CLASSIC_NAME_INTERVAL
     return not any(

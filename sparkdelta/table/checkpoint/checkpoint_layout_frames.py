@@ -54,7 +54,7 @@ _SORT = "_sort_"
 
 @dataclass(frozen=True, slots=True)
 class FileOrder:
-    """Sort order of the add actions of a checkpoint (rows of `checkpoint.rows.add_rows`).
+    """The sort order of a checkpoint's add actions (rows of `checkpoint.rows.add_rows`).
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class FileOrder:
 
     @property
     def ranged_statistics(self) -> StructType:
-        """The type of the statistics whose ranges are recorded: those of the leading columns."""
+        """The type of the statistics of the leading columns, whose ranges are recorded."""
         narrowed = narrowed_statistics(self.schema.statistics, self.leading)
         return StructType([self.schema.statistics["numRecords"]]) if narrowed is None else narrowed
 
@@ -97,14 +97,9 @@ class FileOrder:
         return parsed_statistics("add.stats", statistics=self.ranged_statistics)
 
     def clustered(self, rows: DataFrame, ranges: RowRanges | None) -> DataFrame:
-        """Sort rows by partition values, then by leading statistics, then by path.
+        """Sort rows (add STRUCT) by partition values, leading statistics and path.
 
-        Parameters
-        ----------
-        rows
-            add STRUCT.
-        ranges
-            Ranges of `sampled_keys`, one per partition of the result; None for a single partition.
+        `ranges` of `sampled_keys` make one partition each; None makes a single partition.
         """
         keyed, names = _keyed(rows, self.sort_keys())
         if ranges is None:
@@ -122,12 +117,9 @@ class FileOrder:
     def sampled_keys(self, adds: DataFrame, stored: StoredFacts) -> DataFrame:
         """Return the range keys of add actions, from which the ranges of `clustered` are computed.
 
-        Parameters
-        ----------
-        adds
-            path STRING, partitionValues MAP<STRING, STRING>, stats STRING, and the typed columns in
-            `stored`. Some may not be live, so a value that is not of its type is null, not an
-            error.
+        The adds have path STRING, partitionValues MAP<STRING, STRING>, stats STRING, and the typed
+        columns in `stored`. Some may not be live, so a value that is not of its type is null, not
+        an error.
         """
         values = []
         for key, field in self.schema.partition_keys:
@@ -164,12 +156,9 @@ def ranged_keys(partition_keys: Sequence[tuple[str, StructField]]) -> list[tuple
 
 
 def value_ranges_type(keys: Sequence[tuple[str, StructField]]) -> StructType:
-    """Return the type of the ranges of partition columns, which has the shape of file statistics.
+    """Return the type of the ranges of partition columns, in the shape of file statistics.
 
-    Parameters
-    ----------
-    keys
-        The result of `ranged_keys`.
+    `keys` are the result of `ranged_keys`.
     """
     bounds = StructType([StructField(key, field.dataType) for key, field in keys])
     counts = StructType([StructField(key, LongType()) for key, _ in keys])
@@ -199,12 +188,8 @@ def by_deletion(rows: DataFrame, partitions: int) -> DataFrame:
 def in_one_file(rows: DataFrame, order: FileOrder | None, *, is_small: bool) -> DataFrame:
     """Sort the rows of a classic checkpoint in one partition: other actions, adds, removes.
 
-    Parameters
-    ----------
-    order
-        The order of the adds; None leaves them unsorted.
-    is_small
-        True to compute the rows in a single task, without a shuffle.
+    Without an order, the adds are unsorted. With `is_small`, a single task computes the rows,
+    without a shuffle.
     """
     kind = "CASE WHEN add IS NOT NULL THEN 1 WHEN remove IS NOT NULL THEN 2 ELSE 0 END"
     keys = [kind, *(order.sort_keys() if order is not None else [])]
@@ -221,12 +206,7 @@ def leading_paths(
 ) -> tuple[tuple[str, ...], ...]:
     """Return the physical paths of the columns that order files.
 
-    These are the clustering columns, or else the first columns of the table with statistics.
-
-    Parameters
-    ----------
-    clustering
-        Physical paths of the clustering columns; those without statistics are ignored.
+    These are the clustering columns with statistics, or else the first columns with statistics.
     """
     bounds = leaves(_bounds_type(statistics))
     paths = [path for path, data_type in bounds if not isinstance(data_type, _NOT_RANGED)]

@@ -47,7 +47,7 @@ SMALL_CHECKPOINT_BYTES = 1024 * 1024
 before several would have started."""
 
 MAX_SIDECARS = 1_000_000
-"""A checkpoint has at most this many sidecars: the driver holds what is known of each."""
+"""A checkpoint has at most this many sidecars: the driver holds the action of each."""
 
 _recent_footers = RecentFooters()
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
@@ -55,17 +55,17 @@ _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a j
 
 @dataclass(frozen=True, slots=True)
 class CheckpointReader:
-    """Reads one checkpoint.
+    """A reader of one checkpoint.
 
     Attributes
     ----------
     version
         The version that is reconstructed from it, for errors.
     sidecars
-        Its sidecar files, by their names alone; file actions are there, or else in the checkpoint's
+        Its sidecar files, by their names alone; without them, file actions are in the checkpoint's
         own files.
     sidecar_schema
-        The columns of the sidecar files, where the checkpoint says it.
+        The columns of the sidecar files, if the checkpoint states them.
     chosen
         The sidecars whose file actions are read; None for all.
     """
@@ -79,9 +79,9 @@ class CheckpointReader:
     _add_type: list[StructType | None] = field(default_factory=list, repr=False)
 
     def matching(self, skipping: DataSkipping) -> CheckpointReader:
-        """The checkpoint without the sidecars whose tags say that they have no matching file.
+        """Return the checkpoint without the sidecars whose tags exclude a matching file.
 
-        Sidecars of other writers stay, as nothing is known of them. Costs no Spark job.
+        Sidecars of other writers have no such tags and stay. Costs no Spark job.
         """
         if not self.sidecars or self.chosen is not None:
             return self
@@ -118,9 +118,7 @@ class CheckpointReader:
 
     @property
     def tags(self) -> list[SidecarTags] | None:
-        """The tags of the sidecars that are read; None where there are no sidecars, or one of them
-        lacks sparkdelta's tags.
-        """
+        """The tags of the sidecars that are read; None unless all have sparkdelta's tags."""
         if not self.sidecars:
             return None
         tags = [parse_sidecar_tags(one.tags) for one in self._read_sidecars]
@@ -128,7 +126,7 @@ class CheckpointReader:
         return parsed if len(parsed) == len(tags) else None
 
     def count_file_actions(self) -> tuple[int, int]:
-        """The number of adds and of removes. Costs a Spark job where the tags do not tell."""
+        """Count the adds and the removes. Costs a Spark job unless tags count them."""
         tags = self.tags
         if tags is not None:
             return sum(one.num_adds for one in tags), sum(one.num_removes for one in tags)
@@ -144,7 +142,7 @@ class CheckpointReader:
         return row["num_adds"], row["num_rows"] - row["num_adds"]
 
     def actions(self, *fields: StructField) -> DataFrame:
-        """The given action columns of the checkpoint's own files; a missing column is null."""
+        """Return the action columns of the checkpoint's own files; a missing column is null."""
         schema = StructType(list(fields))
         if self.checkpoint.is_json:
             return self._json_actions(schema).drop("version")
@@ -160,7 +158,7 @@ class CheckpointReader:
         return parse_log_lines(lines, actions=fields, few=table.num_rows <= _FEW_LINES)
 
     def file_actions(self, field: StructField) -> DataFrame:
-        """The fields of a file action (`add` or `remove`) in the checkpoint or its sidecars."""
+        """Return the fields of all `add` or `remove` actions, also in sidecars."""
         if self.sidecars:
             names = [
                 sidecar_name(one.path)
@@ -173,8 +171,9 @@ class CheckpointReader:
         return frame.filter(f"{field.name}.path IS NOT NULL").select(f"{field.name}.*")
 
     def sidecar_keys(self, action: str, sidecars: Sequence[Sidecar]) -> DataFrame:
-        """path STRING, deletionVector STRUCT of the adds or removes in some sidecars, and file
-        STRING: the sidecar's name.
+        """Return the keys of the adds or removes in some sidecars.
+
+        path STRING, deletionVector STRUCT, file STRING: the sidecar's name.
         """
         key = StructType([ADD["path"], ADD["deletionVector"]])
         names = [sidecar_name(one.path) for one in sidecars]
@@ -184,14 +183,9 @@ class CheckpointReader:
         return present.select(f"{action}.*", file.alias("file"))
 
     def checked_footers(self) -> CheckpointFooters | None:
-        """The footers of the checkpoint's own files; None of one in JSON.
+        """Read and check the footers of the checkpoint's own files; return None for JSON.
 
-        They cost no Spark job, except on Spark Connect.
-
-        Raises
-        ------
-        StorageError
-            They show that a file is damaged.
+        They cost no Spark job, except on Spark Connect. A damaged file is a StorageError.
         """
         store, checkpoint = self.reader.store, self.checkpoint
         if checkpoint.is_json:
@@ -211,9 +205,7 @@ class CheckpointReader:
         return footers
 
     def num_adds_by_metadata(self) -> int | None:
-        """The number of adds by the tags of all sidecars, or by the footers; None where these do
-        not have it.
-        """
+        """Return the number of adds by tags or footers; None if these do not count them."""
         if self.sidecars:
             tags = self.tags
             return None if tags is None else sum(one.num_adds for one in tags)
@@ -221,10 +213,10 @@ class CheckpointReader:
         return None if footers is None else footers.num_adds
 
     def stored_add_type(self) -> StructType | None:
-        """The type of `add` in the checkpoint's Parquet files.
+        """Return the type of `add` in the checkpoint's Parquet files.
 
-        Where the checkpoint does not say it, one file's footer does, which starts a Spark job the
-        first time. None for a JSON checkpoint without sidecars.
+        If the checkpoint does not state it, one file's footer is read, by a Spark job the first
+        time. None for a JSON checkpoint without sidecars.
         """
         if not self._add_type:
             schema = self.sidecar_schema if self.sidecars else None

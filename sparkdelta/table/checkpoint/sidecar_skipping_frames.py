@@ -33,18 +33,15 @@ class SidecarSkipping:
     skipping: DataSkipping
 
     def keep(self, tags: DataFrame) -> DataFrame | None:
-        """Return the sidecars that may contain an add action of a matching file.
+        """Return the names of the sidecars that may contain an add of a matching file.
+
+        name STRING; None if no sidecar can be skipped.
 
         Parameters
         ----------
         tags
             name STRING, partition_values STRING, statistics STRING: the tags of
             `table.checkpoint.sidecar_tag_rules`.
-
-        Returns
-        -------
-        DataFrame or None
-            name STRING; None if no sidecar can be skipped.
         """
         facts = FileFacts(
             partition=lambda _: None,

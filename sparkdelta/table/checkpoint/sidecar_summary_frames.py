@@ -33,13 +33,13 @@ MAX_TEXT = 128
 
 
 def counted_type() -> StructType:
-    """Return the columns to read from a file for `counts`: a small field that is never null."""
+    """Return the columns of a file that `counts` reads: a small field that is never null."""
     add, remove = StructType([ADD[_NEVER_NULL]]), StructType([REMOVE[_NEVER_NULL]])
     return StructType([StructField("add", add), StructField("remove", remove)])
 
 
 def summarized_type(order: FileOrder) -> StructType:
-    """Return the columns to read from a sidecar file for `sidecar_summaries`."""
+    """Return the columns of a sidecar file that `sidecar_summaries` reads."""
     schema = order.schema
     fields = [ADD[_NEVER_NULL], ADD["size"]]
     if not schema.with_struct:
@@ -58,14 +58,9 @@ def counts() -> list[Column]:
 
 
 def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> DataFrame:
-    """Summarize sidecar files.
+    """Summarize sidecar files, from their rows of type `summarized_type`.
 
     A bound covers all adds of the sidecar. It is omitted if one of them lacks the bound.
-
-    Parameters
-    ----------
-    rows
-        The rows of the files, of type `summarized_type`.
 
     Returns
     -------

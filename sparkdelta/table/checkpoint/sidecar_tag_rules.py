@@ -50,7 +50,7 @@ class SidecarTags:
     add_bytes: int | None = None
 
     def as_tags(self) -> dict[str, str]:
-        """Return the wire form."""
+        """Return the tags as stored in the log."""
         tags = {
             _NUM_ADDS: str(self.num_adds),
             _NUM_REMOVES: str(self.num_removes),
@@ -67,7 +67,7 @@ class SidecarTags:
 
 
 def parse_sidecar_tags(tags: Mapping[str, str]) -> SidecarTags | None:
-    """Parse the tags; None if they are incomplete, as for sidecars of other writers."""
+    """Parse the tags; return None if they are incomplete, as other writers' are."""
     num_adds, num_removes = _count(tags, _NUM_ADDS), _count(tags, _NUM_REMOVES)
     fingerprint = tags.get(_FINGERPRINT)
     if num_adds is None or num_removes is None or fingerprint is None:
@@ -88,7 +88,7 @@ def parse_sidecar_tags(tags: Mapping[str, str]) -> SidecarTags | None:
 
 
 def may_hold(tags: Mapping[str, str], action: str) -> bool:
-    """True if a sidecar may contain a kind of file action, ``add`` or ``remove``."""
+    """Return True if a sidecar may contain a kind of file action, ``add`` or ``remove``."""
     return _count(tags, _NUM_ADDS if action == "add" else _NUM_REMOVES) != 0
 
 

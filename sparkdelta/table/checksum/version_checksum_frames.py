@@ -26,11 +26,6 @@ _SIGN, _PATH, _DV = "sign", "_path", "_dv"
 def file_bins(files: DataFrame, *, size_boundaries: Sequence[int]) -> DataFrame:
     """Count live files by the bins of both histograms, in one aggregation.
 
-    Parameters
-    ----------
-    files
-        size LONG, deletionVector STRUCT.
-
     Returns
     -------
     DataFrame

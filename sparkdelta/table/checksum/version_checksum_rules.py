@@ -35,7 +35,7 @@ MAX_DOMAINS = 10
 MAX_FILES = 50
 """Highest numbers of transactions, domains and files that a checksum lists.
 
-Beyond its limit, a list is left out of the checksum. The limits are those of delta-spark."""
+Beyond its limit, a list is left out of the checksum. delta-spark has the same limits."""
 
 FILE_PRESERVING_OPERATIONS = frozenset(
     {
@@ -65,7 +65,7 @@ WireAction: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class VersionChecksum:
-    """The content of a version checksum; fields that are missing or not reliable are None.
+    """The content of a version checksum; missing or unreliable fields are None.
 
     Attributes
     ----------
@@ -123,15 +123,11 @@ class VersionChecksum:
         )
 
     def is_of_other_commit(self, commit_info: Mapping[str, object]) -> bool:
-        """True if the checksum was written for another commit than its version has now.
+        """Return True if the checksum was written for another commit than its version has now.
 
         Commits are sometimes taken back by hand, and their checksums left behind. A checksum
-        without `txnId` and in-commit timestamp is taken for that of any commit.
-
-        Parameters
-        ----------
-        commit_info
-            The commitInfo of the version's commit; empty if it has none.
+        without `txnId` and in-commit timestamp matches any commit. `commit_info` is the commitInfo
+        of the version's commit; empty if it has none.
         """
         timestamp = optional_integer(commit_info.get("inCommitTimestamp"))
         return (self.txn_id is not None and self.txn_id != commit_info.get("txnId")) or (
@@ -158,7 +154,7 @@ class VersionChecksum:
         domain_metadata: Sequence[WireAction] | None,
         all_files: Sequence[WireAction] | None,
     ) -> VersionChecksum:
-        """Return the checksum with its lists of actions; a list beyond its limit becomes None."""
+        """Return the checksum with its lists of actions; a list beyond its limit is None."""
         return replace(
             self,
             transactions=_limited(transactions, "appId", MAX_TRANSACTIONS),
@@ -176,33 +172,23 @@ def _limited(
 
 
 def latest_by_key(
-    known: Iterable[WireAction] | None, new: Iterable[WireAction], *, key: str
+    before: Iterable[WireAction] | None, new: Iterable[WireAction], *, key: str
 ) -> list[WireAction] | None:
-    """Return the transactions or domains after a commit; None if those before are unknown."""
-    if known is None:
+    """Return the transactions or domains after a commit; None if the earlier ones are unknown."""
+    if before is None:
         return None
-    latest = {action[key]: action for action in (*known, *new)}
+    latest = {action[key]: action for action in (*before, *new)}
     return [action for action in latest.values() if action.get("removed") is not True]
 
 
 def differences(
     recorded: VersionChecksum, computed: VersionChecksum, *, table_root: str
 ) -> dict[str, tuple[object, object]]:
-    """Compare a recorded checksum with the state of the table.
+    """Compare a recorded checksum with the checksum of the table's state.
 
-    Fields that are missing in either are ignored.
-
-    Parameters
-    ----------
-    recorded
-        The checksum in the log.
-    computed
-        The checksum of the state, with the recorded boundaries of file sizes.
-
-    Returns
-    -------
-    dict
-        The recorded and the computed value of each field that differs, by its name in the file.
+    Returns the recorded and the computed value of each field that differs, by its name in the file.
+    Fields that are missing in either are ignored. The computed histogram has the recorded
+    boundaries.
     """
     left, right = _comparable(recorded, table_root), _comparable(computed, table_root)
     return {
@@ -247,13 +233,7 @@ def _keyed(actions: Iterable[WireAction] | None, key: str, value: str) -> dict[s
 
 
 def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
-    """Serialize a checksum without the fields that are None.
-
-    Raises
-    ------
-    ValueError
-        If a required field is missing.
-    """
+    """Serialize a checksum without the fields that are None."""
     if checksum.protocol is None or checksum.metadata is None:
         raise ValueError("a version checksum has a protocol and a metaData")
     if checksum.num_files is None or checksum.table_size_bytes is None:
@@ -282,7 +262,7 @@ def serialize_version_checksum(checksum: VersionChecksum) -> bytes:
 
 
 def parse_version_checksum(data: bytes) -> VersionChecksum | None:
-    """Parse a version checksum; None if it is not a JSON object.
+    """Parse a version checksum; return None if it is not a JSON object.
 
     Protocol and metadata are used only if the file counts exactly one of each and the action is
     complete, because old writers left out fields.

@@ -1,4 +1,4 @@
-"""The alteration of a table by one statement, and the way history shows it.
+"""Alterations of a table by one statement, and how the history describes them.
 
 References
 ----------
@@ -18,14 +18,17 @@ from pyspark.sql.types import StructType
 from sparkdelta.base.protocol.commit_info import Parameter
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol
 from sparkdelta.base.schema.needed_features import needed_features
+from sparkdelta.table.commit.committer import Committer
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.definition.table_change import TableChange, with_mapping
 from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
 class Preparation(Enum):
-    """Commits of files that must precede a statement."""
+    """The commits of files that must precede a statement."""
 
     ROW_IDS = "row ids for files without them"
     NO_MAPPING = "column mapping is removed"
@@ -53,17 +56,23 @@ class Alteration:
     dropped_features: frozenset[str] = frozenset()
     preparation: Preparation | None = None
 
+    def commit(
+        self, snapshot: Snapshot, committer: Committer | None = None
+    ) -> CommittedTransaction:
+        """Commit the change to the table, of which the statement read a snapshot."""
+        return Transaction.of(
+            snapshot,
+            self.operation,
+            staged=self.change.actions,
+            read=self.read,
+            dropped_features=self.dropped_features,
+        ).commit(committer)
+
 
 def alteration(
     change: TableChange, name: str, parameters: Mapping[str, object], read: ReadSet | None = None
 ) -> Alteration:
-    """The alteration of a statement with delta-spark's operation name and parameters.
-
-    Parameters
-    ----------
-    parameters
-        Lists and maps are shown as JSON texts.
-    """
+    """Return an alteration; lists and maps among its parameters are shown as JSON texts."""
     shown = {
         key: value if isinstance(value, str | int) else shown_json(value)
         for key, value in parameters.items()
@@ -78,7 +87,7 @@ def shown_definition(
     *,
     is_managed: bool = False,
 ) -> dict[str, Parameter]:
-    """The parameters of an operation that creates or replaces a table."""
+    """Return the history's parameters of an operation that creates or replaces a table."""
     return {
         "isManaged": str(is_managed).lower(),
         "description": table.metadata.description,
@@ -89,7 +98,7 @@ def shown_definition(
 
 
 def shown_json(value: object) -> str:
-    """A value as JSON without blanks, as in the parameters of an operation."""
+    """Return a value as JSON without blanks, as in the parameters of an operation."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -100,9 +109,9 @@ def with_schema(
     partition_columns: tuple[str, ...] | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> TableConfiguration:
-    """The table with another schema, properties and names of partition columns.
+    """Return a table with another schema, properties and partition columns.
 
-    New columns get ids where the table maps them, and the protocol the features that it then needs.
+    New columns get ids if columns are mapped; the protocol gets the features that the schema needs.
     """
     properties = table.properties if properties is None else properties
     if table.is_mapped:

@@ -25,10 +25,9 @@ CLUSTERING_DOMAIN = "delta.clustering"
 
 
 def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
-    """The physical paths of the columns; None where the table is not clustered.
+    """Read the physical paths of the clustering columns; None if the table is not clustered.
 
-    A nested column is a list of names, a top-level one a list of one or, in the protocol's own
-    example, its name.
+    A column in the domain is a list of names, or one name, as in the protocol's own example.
     """
     if not is_supported(snapshot.protocol, TableFeature.CLUSTERING):
         return None
@@ -36,15 +35,15 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
     rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
     if not rows:
         return None
-    found = DomainMetadata(CLUSTERING_DOMAIN, rows[0]["configuration"])
-    columns = found.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
+    action = DomainMetadata(CLUSTERING_DOMAIN, rows[0]["configuration"])
+    columns = action.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
     if not isinstance(columns, list):
         return ()
     return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)
 
 
 def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
-    """The domain of a table that is clustered by columns with these physical paths."""
+    """Return the domain of a table that is clustered by columns with these physical paths."""
     document = {
         "clusteringColumns": [list(path) for path in columns],
         "domainName": CLUSTERING_DOMAIN,
@@ -55,10 +54,10 @@ def clustering_domain(columns: Iterable[ColumnPath]) -> DomainMetadata:
 def logical_columns(
     table: TableConfiguration, physical: Iterable[ColumnPath]
 ) -> tuple[ColumnPath, ...]:
-    """The names of columns in the schema, by their physical paths."""
+    """Return the logical paths of columns, given their physical paths."""
     logical = {
-        physical_path(table.schema, found.path, table.column_mapping): found.path
-        for found in fields_within(table.schema)
-        if not found.repeated
+        physical_path(table.schema, part.path, table.column_mapping): part.path
+        for part in fields_within(table.schema)
+        if not part.repeated
     }
     return tuple(logical.get(path, path) for path in physical)

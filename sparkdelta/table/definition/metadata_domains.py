@@ -16,7 +16,7 @@ MAX_DOMAINS = 10_000
 
 
 def live_domains(snapshot: Snapshot) -> dict[str, DomainMetadata]:
-    """Return the domains of a version by their names."""
+    """Read the domains of a version, by name."""
     rows = read_rows(
         snapshot.domain_metadata(),
         what="metadata domains",

@@ -70,7 +70,7 @@ _OTHER_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """The errors of one use of expressions, and the nodes of a plan that it forbids."""
+    """Error types, and the nodes of a plan that are forbidden, for one use of expressions."""
 
     user_function: Callable[..., DeltaError]
     nondeterministic: Callable[..., DeltaError]
@@ -107,19 +107,14 @@ _DEFAULT = _Use(
 
 @unlogged_errors()
 def check_default(spark: SparkSession, column: StructField) -> None:
-    """Refuse a default that depends on a row, or is not of the column's type.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
+    """Refuse a default that depends on a row, or does not have the column's type."""
     text = str(column.metadata[CURRENT_DEFAULT])
     try:
-        found = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
+        frame = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
     except AnalysisException as error:
         problem = str(error).partition("\n")[0]
         raise InvalidArgumentError(argument="default", problem=problem) from error
-    data_type = found.schema[0].dataType
+    data_type = frame.schema[0].dataType
     if not can_assign(data_type, column.dataType):
         problem = f"{text} is {data_type.simpleString()}, not {column.dataType.simpleString()}"
         raise InvalidArgumentError(argument="default", problem=problem)
@@ -135,16 +130,8 @@ def check_unused(
 ) -> None:
     """Refuse to alter columns that a constraint or another column's generation expression uses.
 
-    An expression that uses a field of a column is taken to use all of them.
-
-    Parameters
-    ----------
-    is_generated_too
-        True if a generated column among them counts as using itself.
-
-    Raises
-    ------
-    ConstraintDependentColumnError, GeneratedDependentColumnError
+    An expression that uses a field of a column counts as using the whole column. With
+    `is_generated_too`, a generated column counts as using itself.
     """
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
     for column in columns:
@@ -157,16 +144,16 @@ def check_unused(
                     problem=f"it uses {shown}, which would be altered",
                 )
         for name, text in rules.generated.items():
-            is_own = (name,) in columns
-            if (is_own and is_generated_too) or (
-                not is_own and _uses(spark, table.schema, text, column[0])
+            is_altered = (name,) in columns
+            if (is_altered and is_generated_too) or (
+                not is_altered and _uses(spark, table.schema, text, column[0])
             ):
                 raise GeneratedDependentColumnError(column=shown, name=name, expression=text)
 
 
 @unlogged_errors()
 def _uses(spark: SparkSession, schema: StructType, expression: str, column: str) -> bool:
-    """True if an expression is not valid without a column."""
+    """Return True if an expression becomes invalid without a column."""
     if name_key(column.replace("`", "``")) not in name_key(expression):
         return False
     others = StructType(
@@ -183,24 +170,12 @@ def _uses(spark: SparkSession, schema: StructType, expression: str, column: str)
 def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) -> None:
     """Refuse generated columns and constraints that depend on more than the values of a row.
 
-    Generated columns see all columns that are not generated.
-
-    Raises
-    ------
-    NondeterministicGeneratedColumnError, NondeterministicConstraintError
-    UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
-    AggregateInGeneratedColumnError, AggregateInConstraintError
-    UnsupportedGeneratedColumnError, UnsupportedConstraintError
-    GeneratedTypeError, NonBooleanConstraintError
-    ConstraintDependentColumnError
-        A constraint does not fit the columns, as they are or as a write would make them.
-    AnalysisException
-        Spark's own.
+    Generated columns may refer to all columns that are not generated.
     """
     if rules.generated:
         plain = StructType([f for f in schema.fields if f.name not in rules.generated])
-        found = _checked(spark, plain, rules.generated, _GENERATED)
-        for name, frame in found.items():
+        frames = _checked(spark, plain, rules.generated, _GENERATED)
+        for name, frame in frames.items():
             _check_type(schema[name], frame)
     constraints = {each.name: each.expression for each in rules.constraints}
     for name, frame in _checked(spark, schema, constraints, _CONSTRAINT).items():
@@ -220,17 +195,17 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
 def _checked(
     spark: SparkSession, schema: StructType, expressions: Mapping[str, str], use: _Use
 ) -> dict[str, DataFrame]:
-    """A frame with each expression as its only column; refuse those that are not allowed."""
+    """Return a frame for each expression, its only column; refuse forbidden expressions."""
     if not expressions:
         return {}
     columns = [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields]
     theirs = spark.createDataFrame([], StructType(columns))
-    found, engine = {}, engine_of(spark)
+    frames, engine = {}, engine_of(spark)
     for name, text in expressions.items():
         try:
             with engine.in_table_session(theirs) as ours:
-                found[name] = ours.select(F.expr(text))
-            _ = found[name].schema  # Spark Connect analyzes a plan when it is asked for
+                frames[name] = ours.select(F.expr(text))
+            _ = frames[name].schema  # Spark Connect analyzes a plan when it is asked for
         except AnalysisException as error:
             condition = str(error.getCondition())
             if use is _CONSTRAINT and condition.startswith(_OTHER_COLUMNS):
@@ -244,7 +219,7 @@ def _checked(
             raise use.user_function(name=name, expression=text) from error
         if not engine.sees_plans:
             continue
-        is_deterministic, nodes = engine.plan_nodes(found[name])
+        is_deterministic, nodes = engine.plan_nodes(frames[name])
         names = {node.rpartition(".")[2] for node in nodes}
         if names & _USERS:
             raise use.user_function(name=name, expression=text)
@@ -254,7 +229,7 @@ def _checked(
             raise use.unsupported(name=name, expression=text)
         if "AggregateExpression" in names:
             raise use.aggregate(name=name, expression=text)
-    return found
+    return frames
 
 
 def _check_type(column: StructField, generated: DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""The change that a write makes to a table: a new table, a merged schema, or that of the rows.
+"""Changes that a write makes to a table: creation, a merged schema, an overwritten schema.
 
 References
 ----------
@@ -19,7 +19,6 @@ from sparkdelta.base.protocol.property_rules import CONSTRAINT
 from sparkdelta.base.protocol.protocol_upgrades import (
     GENERATION_EXPRESSION,
     IDENTITY_START,
-    upgraded_protocol,
 )
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import is_append_only, is_type_widening_enabled
@@ -27,7 +26,7 @@ from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.schema.column_ids import with_ids_of
 from sparkdelta.base.schema.column_mapping import physical_name, physical_path
 from sparkdelta.base.schema.declared_columns import check_clustering_columns
-from sparkdelta.base.schema.needed_features import field_metadata, needed_features
+from sparkdelta.base.schema.needed_features import field_metadata
 from sparkdelta.base.schema.schema_merging import merged_schema
 from sparkdelta.base.schema.written_schema import (
     check_columns,
@@ -42,13 +41,13 @@ from sparkdelta.exceptions import (
     TableNotFoundError,
     WriteNotImplementedError,
 )
+from sparkdelta.table.definition.alteration import with_schema
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.table_change import (
     TableChange,
     TableDescription,
     created_table,
     replaced_table,
-    with_mapping,
 )
 from sparkdelta.table.definition.write_options import WriteOptions
 from sparkdelta.table.log.configuration import TableConfiguration
@@ -58,18 +57,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 def written_table(
     rows: StructType, options: WriteOptions, snapshot: Snapshot | None, *, path: str
 ) -> TableChange:
-    """The change that a write of rows makes to a table beside its files; it creates the table if
-    there is no snapshot.
-
-    Raises
-    ------
-    TableNotFoundError
-        There is no table, and the options require one.
-    AppendOnlyTableError, WriteNotImplementedError
-        The table does not allow the write.
-    InvalidArgumentError, MetadataMismatchError
-        The options do not fit the table.
-    """
+    """Return the change that a write makes to a table, or that creates it without a snapshot."""
     partition_by = options.partition_by
     if snapshot is None:
         if options.requires_table:
@@ -92,20 +80,19 @@ def written_table(
         _check_same_clustering(change, options.cluster_by, path)
     if options.overwrite_schema:
         return with_overwritten_schema(change, rows, partition_by or ())
-    own = table.partition_columns
+    present = table.partition_columns
     if partition_by is not None and [name_key(n) for n in partition_by] != [
-        name_key(n) for n in own
+        name_key(n) for n in present
     ]:
         problem = (
-            f"the table is partitioned by ({', '.join(own)}), not by ({', '.join(partition_by)}); "
-            "to change this, use mode overwrite with overwrite_schema"
+            f"the table is partitioned by ({', '.join(present)}), not by ({', '.join(partition_by)}"
+            "); to change this, use mode overwrite with overwrite_schema"
         )
         raise MetadataMismatchError(path=path, problem=problem)
     return with_merged_schema(change, rows, path=path) if options.merge_schema else change
 
 
 def _description(rows: StructType, options: WriteOptions) -> TableDescription:
-    """The description of a new table of these rows."""
     return TableDescription(
         columns=tuple(new_table_schema(rows, any_names=True)),
         partition_by=tuple(options.partition_by or ()),
@@ -116,7 +103,7 @@ def _description(rows: StructType, options: WriteOptions) -> TableDescription:
 
 
 def _check_same_clustering(change: TableChange, names: Sequence[str], path: str) -> None:
-    """Refuse other clustering columns than those of the table."""
+    """Refuse clustering columns that differ from the table's."""
     table = change.after
     paths = check_clustering_columns(table.schema, names, table.partition_columns)
     physical = tuple(physical_path(table.schema, each, table.column_mapping) for each in paths)
@@ -131,12 +118,9 @@ def _check_same_clustering(change: TableChange, names: Sequence[str], path: str)
 def with_overwritten_schema(
     change: TableChange, rows: StructType, partition_by: Sequence[str]
 ) -> TableChange:
-    """The table with the schema of the rows in place of its own, and this partitioning.
+    """Return the change with the schema of the rows in place of the table's, and this partitioning.
 
-    Raises
-    ------
-    InvalidArgumentError
-        A clustering column would be lost, or become a partition column.
+    Clustering columns must be kept, and must not become partition columns.
     """
     table = change.after
     schema = new_table_schema(rows, any_names=table.is_mapped)
@@ -154,7 +138,7 @@ def with_overwritten_schema(
 
 
 def with_merged_schema(change: TableChange, rows: StructType, *, path: str) -> TableChange:
-    """The table with the columns that only the rows have and, if it allows that, wider types."""
+    """Return the change with the columns that only the rows have and, if enabled, wider types."""
     table = change.after
     check_columns(rows, any_names=table.is_mapped)
     schema = merged_schema(table.schema, rows)
@@ -168,9 +152,10 @@ def with_merged_schema(change: TableChange, rows: StructType, *, path: str) -> T
 def _check_widened(
     table: TableConfiguration, schema: StructType, wider: StructType, path: str
 ) -> None:
-    """Refuse to widen a column that an expression of the table names, as its value for old rows
-    could change; identity columns, which are LONG; and FLOAT partitions: their texts are short of
-    the digits that DOUBLE needs.
+    """Refuse to widen columns used in expressions, identity columns and FLOAT partition columns.
+
+    The value of an expression could change for old rows; identity columns are LONG; the texts of
+    FLOAT partition values lack the digits that DOUBLE needs.
     """
     widened = [a.name for a, b in zip(schema, wider, strict=True) if a.dataType != b.dataType]
     expressions = [text for key, text in table.properties.items() if key.startswith(CONSTRAINT)] + [
@@ -195,17 +180,6 @@ def _check_widened(
 def _with_schema(
     table: TableConfiguration, schema: StructType, partition_columns: tuple[str, ...]
 ) -> TableConfiguration:
-    properties = table.properties
-    if table.is_mapped:
-        schema, properties = with_mapping(schema, table.protocol, properties, table)
-    if schema.json() == table.schema.json() and partition_columns == table.partition_columns:
-        return table
-    needed = needed_features(schema, properties)
-    protocol = upgraded_protocol(table.protocol, (feature.value for feature in needed))
-    metadata = replace(
-        table.metadata,
-        schema_string=schema.json(),
-        partition_columns=partition_columns,
-        configuration=properties,
-    )
-    return TableConfiguration.of(protocol, metadata, schema)
+    after = with_schema(table, schema, partition_columns=partition_columns)
+    is_same = after.schema.json() == table.schema.json()
+    return table if is_same and partition_columns == table.partition_columns else after

@@ -1,4 +1,4 @@
-"""The table as a commit leaves it: protocol, metadata and domains; a table created or replaced.
+"""The definition of a table after a commit, and the creation and replacement of tables.
 
 References
 ----------
@@ -74,7 +74,10 @@ from sparkdelta.table.log.configuration import TableConfiguration
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """A table as a commit finds it and as it leaves it, beside its files.
+    """A table's definition before and after a commit.
+
+    Raises ChangeDataColumnsError if the commit brings the change data feed and a column with one of
+    its names together.
 
     Attributes
     ----------
@@ -84,11 +87,6 @@ class TableChange:
         The domain metadata that the commit sets.
     clustering_columns
         The physical paths of the columns that the table is clustered by.
-
-    Raises
-    ------
-    ChangeDataColumnsError
-        The table would have both the change data feed and a column named as one of the feed.
     """
 
     before: TableConfiguration | None
@@ -126,7 +124,7 @@ class TableChange:
 
 
 def _columns_of_changes(table: TableConfiguration) -> list[str]:
-    """The columns of a table with the change data feed that are named as those of the feed."""
+    """Return the columns with names of the change data feed, if the feed is enabled."""
     if not has_change_data_feed(table.protocol, table.properties):
         return []
     return [name for name in table.schema.names if name_key(name) in CHANGE_COLUMNS]
@@ -134,14 +132,14 @@ def _columns_of_changes(table: TableConfiguration) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDescription:
-    """A table as a user describes it.
+    """The user's description of a table.
 
     Attributes
     ----------
     columns
         With the metadata that makes them generated, identity or default columns, and comments.
     clustering_columns
-        As text: names, with dots in between for nested ones.
+        Names of columns, with dots for nested columns.
     is_managed
         True if the session catalog manages the table, which history shows.
     """
@@ -155,25 +153,12 @@ class TableDescription:
 
 
 def created_table(description: TableDescription) -> TableChange:
-    """A new table, with the lowest protocol that it needs.
-
-    Raises
-    ------
-    DeltaError
-        No table can be as it is described.
-    """
+    """Return the change that creates a table, with the lowest protocol that it needs."""
     return _described_table(description, None)
 
 
 def replaced_table(before: TableConfiguration, description: TableDescription) -> TableChange:
-    """A table in the place of another: its id stays, its protocol keeps all features, and column
-    ids go on from its own.
-
-    Raises
-    ------
-    DeltaError
-        No table can be as it is described, or none in this place.
-    """
+    """Return the change that replaces a table; its id, features and column ids continue."""
     change = _described_table(description, before)
     after = change.after
     check_replaceable(before, after)
@@ -183,12 +168,7 @@ def replaced_table(before: TableConfiguration, description: TableDescription) ->
 
 
 def check_replaceable(before: TableConfiguration, after: TableConfiguration) -> None:
-    """Raise if a table cannot be partitioned as one that replaces it.
-
-    Raises
-    ------
-    InvalidArgumentError, IcebergCompatError
-    """
+    """Refuse a replacement with a partitioning or Iceberg version that cannot follow."""
     if is_supported(before.protocol, TableFeature.CLUSTERING) and after.partition_columns:
         problem = "a clustered table cannot be replaced by a partitioned one"
         raise InvalidArgumentError(argument="partitionedBy", problem=problem)
@@ -204,8 +184,8 @@ def _described_table(
     others, comment = without_comment(description.properties)
     requested = requested_properties(others)
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
-    wanted_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
-    check_columns(schema, any_names=wanted_mode != "none")
+    mapping_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
+    check_columns(schema, any_names=mapping_mode != "none")
     check_statistics_columns(schema, requested.configuration)
     partition_columns = check_partition_columns(schema, description.partition_by)
     clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)
@@ -255,20 +235,22 @@ def _described_table(
 def with_lasting_properties(
     requested: Mapping[str, str], before: TableConfiguration | None
 ) -> dict[str, str]:
-    """The requested properties, and those that a table keeps when it is replaced: since when it has
-    in-commit timestamps, the names of the columns that hold row ids, and protected checkpoints.
+    """Add to requested properties the values that survive a replacement of the table.
+
+    These are the enablement of in-commit timestamps, the names of row id columns, and the protected
+    checkpoints.
     """
     if before is None:
         return dict(requested)
     names = [ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, PROTECTED_VERSION]
     if is_on(requested, ENABLE_IN_COMMIT_TIMESTAMPS) and before.in_commit_timestamps.enabled:
         names += [IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP]
-    own = before.properties
-    return {**requested, **{name: own[name] for name in names if name in own}}
+    earlier = before.properties
+    return {**requested, **{name: earlier[name] for name in names if name in earlier}}
 
 
 def with_row_id_columns(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties with names for the columns that hold row ids and row commit versions."""
+    """Name the columns that store row ids and row commit versions, unless they are named."""
     names = {
         ROW_ID_COLUMN: f"_row-id-col-{uuid4()}",
         ROW_COMMIT_VERSION_COLUMN: f"_row-commit-version-col-{uuid4()}",
@@ -282,9 +264,9 @@ def with_mapping(
     properties: Mapping[str, str],
     before: TableConfiguration | None,
 ) -> tuple[StructType, dict[str, str]]:
-    """Schema and properties with ids and physical names for the columns that have none."""
-    own = {} if before is None else before.properties
-    schema, last = with_column_ids(schema, max_id=int(own.get(MAX_COLUMN_ID, "0")))
+    """Assign ids and physical names to the columns that have none."""
+    earlier = {} if before is None else before.properties
+    schema, last = with_column_ids(schema, max_id=int(earlier.get(MAX_COLUMN_ID, "0")))
     if has_nested_ids(iceberg_version(protocol, properties)):
         schema, last = with_nested_ids(schema, max_id=last)
     return schema, {**properties, MAX_COLUMN_ID: str(last)}

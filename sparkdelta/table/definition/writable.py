@@ -1,4 +1,4 @@
-"""Tables that may be written: everything is checked before anything is done."""
+"""Checks that a table can be written, before anything is done."""
 
 from __future__ import annotations
 
@@ -25,22 +25,10 @@ def open_writable(
     without: Collection[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> Snapshot:
-    """The snapshot of a version, the latest by default, of a table whose log may be written.
+    """Load a version, the latest by default, of a table whose log may be written.
 
-    The latest protocol decides who may write; one that a wanted older version has must be known
-    too.
-
-    Parameters
-    ----------
-    without
-        Checkpoints that are taken for not there.
-
-    Raises
-    ------
-    StoreNotWritableError
-        The storage has no way to write a log.
-    UnsupportedWriterFeaturesError
-        Naming every feature that is not implemented.
+    The latest protocol decides who may write; the features of an older version must be known, too.
+    Checkpoints named in `without` are ignored.
     """
     store = open_log_for_writing(spark, path, options)
     snapshot = open_snapshot(spark, path, store=store, without=without, options=options)
@@ -54,14 +42,7 @@ def open_writable(
 
 
 def check_table_writable(table: TableConfiguration, *, path: str) -> None:
-    """Check that rows of a table can be written: its features, and what they allow of its schema.
-
-    Raises
-    ------
-    UnsupportedWriterFeaturesError, WriteNotImplementedError
-        Naming every feature that is not implemented.
-    IcebergCompatError, UnsupportedDataTypeError
-    """
+    """Check that rows can be written: the table's features, and the schema that they allow."""
     check_data_writable(table.protocol, path=path)
     check_iceberg_types(table.schema, table.iceberg_version)
     check_collations(table.schema, table.protocol)

@@ -45,28 +45,26 @@ COMPRESSIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """The options of `sparkdelta.write_delta`, and those of writes by delta-spark's interfaces.
+    """The options of a write, by `sparkdelta.write_delta` or delta-spark's interfaces.
 
     Attributes
     ----------
     output_mode
-        Of the stream, one of `OUTPUT_MODES`, if the rows are a batch of one: the application is
-        its query and the transaction its batch.
+        The output mode, one of `OUTPUT_MODES`, if the rows are a batch of a stream; then the
+        application is the query, and the transaction the batch.
     comment
         The description of a new table.
     defines_table
-        True if history shows that a table is created or replaced by the rows, not written into.
+        True if history shows a table that the rows create or replace, not a write.
     replaces_table
-        With `overwrite`: the table is defined anew by the rows and these options.
-    requires_table
-        True if the table must exist.
+        With `overwrite`: True if the rows and these options define the table anew.
     rounds
         True if values may be rounded or cut off to the types of the columns, as by SQL, streams and
         writes into tables by name.
     is_managed
         With `defines_table`: True if history shows that the session catalog manages the table.
     time_zone
-        In which values are converted to the types of their columns.
+        The time zone in which values are converted to the types of their columns.
     """
 
     mode: str = "error"
@@ -145,5 +143,5 @@ class WriteOptions:
 
     @property
     def is_dynamic(self) -> bool:
-        """True if the write replaces the partitions that its rows are in."""
+        """True if the write replaces only the partitions that its rows are in."""
         return self.partition_overwrite_mode == "dynamic"

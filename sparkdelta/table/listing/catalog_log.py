@@ -1,4 +1,4 @@
-"""The log of a table whose commits a catalog ratifies, and what a catalog has to do for it.
+"""The log of a catalog-managed table, and the interface of its catalog.
 
 References
 ----------
@@ -56,7 +56,7 @@ class StagedCommit:
 
 @dataclass(frozen=True, slots=True)
 class RatifiedCommits:
-    """The commits of a table, as its catalog knows them.
+    """The ratified commits of a table in its catalog.
 
     Attributes
     ----------
@@ -74,15 +74,15 @@ class RatifiedCommits:
 class Catalog(Protocol):
     """A catalog that decides which commits of its tables succeed.
 
-    A table is named by its root, a qualified path without a trailing slash. Failures are raised as
-    OSError, such as of a network.
+    A table is named by its root, a qualified path without a trailing slash. Failures, such as of a
+    network, are raised as OSError.
     """
 
     def get_commits(self, table: str) -> RatifiedCommits:
         """Return the ratified commits of a table that the catalog still stores."""
 
     def commit(self, table: str, commit: StagedCommit) -> None:
-        """Ratify a staged commit as its version, if that is the one after the latest.
+        """Ratify a staged commit as its version, if that follows the latest version.
 
         Raises
         ------
@@ -91,20 +91,15 @@ class Catalog(Protocol):
         """
 
     def published(self, table: str, version: Version) -> None:
-        """Record that all versions up to this one are published, so that their staged commits need
-        not be stored any longer.
+        """Record that all versions up to this one are published.
+
+        Their staged commits need not be stored any longer.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogLogStore:
-    """`LogStore` that shows the ratified commits of a table, and no others.
-
-    Attributes
-    ----------
-    store
-        The files of the log.
-    """
+    """A `LogStore` that shows only the ratified commits of a table."""
 
     store: LogStore
     catalog: Catalog
@@ -114,9 +109,7 @@ class CatalogLogStore:
         return self.store.table_root
 
     def list_from(self, start: str = "") -> list[FileEntry]:
-        """The files of ratified versions; those of commits that the catalog stores lie in the
-        directory of staged commits.
-        """
+        """List the files of ratified versions; stored commits are staged files."""
         ratified = self._ratified()  # first: what is published meanwhile is in it, or listed
         entries = {
             entry.name: entry
@@ -135,7 +128,7 @@ class CatalogLogStore:
         return self.store.read(names)
 
     def read_start(self, name: str, size: int) -> bytes:
-        """As `LogStore.read_start`; the name of a commit also finds it before it is published."""
+        """Read as `LogStore.read_start`; a commit's name is valid before its publication."""
         try:
             return self.store.read_start(name, size)
         except FileNotFoundError:
@@ -151,7 +144,7 @@ class CatalogLogStore:
         self.store.check_writable()
 
     def put_if_absent(self, name: str, data: Data) -> None:
-        """As `LogStore.put_if_absent`; a commit is staged, ratified and published."""
+        """Write as `LogStore.put_if_absent`; a commit is staged, ratified and published."""
         file = parse_log_file(name)
         if file is not None and file.kind is LogFileKind.COMMIT:
             self._commit(file.version, data)
@@ -185,19 +178,19 @@ class CatalogLogStore:
         return self.store.table_files()
 
     def _ratified(self) -> RatifiedCommits:
-        found = self.catalog.get_commits(self.table_root)
-        versions = [staged_commit_version(commit.name) for commit in found.commits]
-        latest = found.latest_version
+        ratified = self.catalog.get_commits(self.table_root)
+        versions = [staged_commit_version(commit.name) for commit in ratified.commits]
+        latest = ratified.latest_version
         if versions != list(range(latest + 1 - len(versions), latest + 1)):
             problem = (
                 f"its catalog gave {latest} as the latest version, and commits "
-                f"{', '.join(commit.name for commit in found.commits)}"
+                f"{', '.join(commit.name for commit in ratified.commits)}"
             )
             raise StorageError(path=self.table_root, problem=problem)
-        return found
+        return ratified
 
     def _commit(self, version: Version, data: Data) -> None:
-        """Stage a commit, have it ratified, and publish it with those before it."""
+        """Stage a commit, have it ratified, and publish it and the commits before it."""
         name, written = f"{version:020d}.{uuid4()}.json", _Counted(data)
         path = f"{STAGED_COMMIT_DIRECTORY}/{name}"
         self.store.put_if_absent(path, data if isinstance(data, bytes) else written)
@@ -207,9 +200,9 @@ class CatalogLogStore:
             self.catalog.commit(self.table_root, commit)
         except FileExistsError as error:
             # Clients send again what was not answered: this commit may be the one that exists.
-            found = self._ratified()
-            if name not in [stored.name for stored in found.commits]:
-                if found.latest_version >= version:  # what is not stored is published
+            ratified = self._ratified()
+            if name not in [stored.name for stored in ratified.commits]:
+                if ratified.latest_version >= version:  # what is not stored is published
                     with suppress(OSError, DeltaError):
                         self.store.delete([path])
                 raise FileExistsError(errno.EEXIST, "ratified", commit_name(version)) from error
@@ -231,14 +224,7 @@ class CatalogLogStore:
             self.catalog.published(self.table_root, commit.version)
 
     def _require_published(self, file: LogFile | None) -> None:
-        """Publish the commits up to the version of a checkpoint or log compaction, which must not
-        precede them.
-
-        Raises
-        ------
-        StorageError
-            It is not possible.
-        """
+        """Publish the commits up to a checkpoint or log compaction, which must not precede them."""
         if file is None or file.kind is LogFileKind.VERSION_CHECKSUM:
             return
         version = _last_version(file)
@@ -259,7 +245,7 @@ class CatalogLogStore:
 
 @dataclass(slots=True)
 class _Counted:
-    """The pieces of a file, and their size once they were read."""
+    """The pieces of a file, and their size after they were read."""
 
     data: Data
     size: int = 0
@@ -276,7 +262,7 @@ def _path(commit: StagedCommit) -> str:
 
 
 def _last_version(file: LogFile | None) -> Version:
-    """The last version that a file of the log is about; -1 for any other file."""
+    """Return the last version that a file of the log covers; -1 for any other file."""
     if file is None:
         return -1
     return file.version if file.end_version is None else file.end_version
@@ -294,11 +280,11 @@ def set_catalog(table_root: str, catalog: Catalog | None) -> None:
 
 
 def through_catalog(store: LogStore) -> LogStore:
-    """Return the store through which a table is accessed: that of its catalog, if it has one."""
+    """Return the store through which a table is accessed: its catalog's, if it has one."""
     catalog = _catalogs.get(store.table_root) if _catalogs else None
     return store if catalog is None else CatalogLogStore(store, catalog)
 
 
 def has_catalog(store: LogStore) -> bool:
-    """True if a catalog decides on the commits of the table."""
+    """Return True if a catalog decides on the commits of the table."""
     return isinstance(store, CatalogLogStore)

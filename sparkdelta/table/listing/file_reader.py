@@ -1,4 +1,4 @@
-"""Reads files of a table's log as DataFrames."""
+"""A reader of a log's files as DataFrames."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LINE_PLACE = tuple(_PLACES)
 
 @dataclass(frozen=True, slots=True)
 class LogFileReader:
-    """Reads files of one log.
+    """A reader of one log's files.
 
     Attributes
     ----------
@@ -56,21 +56,23 @@ class LogFileReader:
     store: LogStore
     options: Mapping[str, str]
 
+    @property
+    def table_root(self) -> str:
+        return self.store.table_root
+
     def lines(self, files: Sequence[LogFile]) -> DataFrame:
-        """version LONG, line STRING of commits, compactions or JSON checkpoints: local data where
-        they are small, see `line_reader.DRIVER_LOG_BYTES`.
+        """Return version LONG, line STRING of commits, compactions or JSON checkpoints.
+
+        Small files become local data, see `line_reader.DRIVER_LOG_BYTES`.
         """
         if not fits_on_driver(files):
             return self.executor_lines(files)
         return local_lines(self.spark, read_lines(self.store, files))
 
     def executor_lines(self, files: Sequence[LogFile], *, with_places: bool = False) -> DataFrame:
-        """The rows of `lines`, read by executors when the query runs.
+        """Return the rows of `lines`, read by executors when the query runs.
 
-        Parameters
-        ----------
-        with_places
-            True for the columns of `LINE_PLACE`, by which the lines of one file have their order.
+        With `with_places`, the columns of `LINE_PLACE` order the lines of one file.
         """
         paths = [self._path(file.name) for file in files]
         options = {**self.options, **_TEXT_OPTIONS}
@@ -80,12 +82,9 @@ class LogFileReader:
         return text.selectExpr(*columns, *places)
 
     def parquet(self, names: Sequence[str], schema: StructType, *, version: Version) -> DataFrame:
-        """The rows of Parquet files of the log; a missing column is null.
+        """Return the rows of Parquet files of the log; a missing column is null.
 
-        Parameters
-        ----------
-        version
-            The version that is read, for errors.
+        `version` is for errors.
         """
         if not names:
             return empty_frame(self.spark, schema)
@@ -99,7 +98,7 @@ class LogFileReader:
             return engine.read_files("parquet", paths, options=options, schema=schema)
 
     def parquet_schema(self, *names: str, version: Version) -> StructType:
-        """The schema of Parquet files of the log, by their footers. Starts a Spark job."""
+        """Read the schema of Parquet files of the log, by their footers. Starts a Spark job."""
         options = {**self.options, **PARQUET_OPTIONS}
         if len(names) > 1:  # else Spark reads the footer of one
             options["mergeSchema"] = "true"
@@ -108,4 +107,4 @@ class LogFileReader:
             return self.spark.read.options(**options).parquet(*map(self._path, names)).schema
 
     def _path(self, name: str) -> str:
-        return log_path(self.store.table_root, name)
+        return log_path(self.table_root, name)

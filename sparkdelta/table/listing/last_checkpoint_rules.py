@@ -22,9 +22,7 @@ _CHECKSUM = "checksum"
 
 @lru_cache(maxsize=64)  # read with every load, but rarely changes
 def parse_last_checkpoint(data: bytes) -> Version | None:
-    """Return the version of the checkpoint that the hint names; None if it is empty, malformed or
-    its checksum does not match.
-    """
+    """Return the version in the hint; None if it is empty, malformed or its checksum is wrong."""
     try:
         document = json.loads(
             data.decode("utf-8"),

@@ -33,21 +33,17 @@ _FIRST_LINE_BYTES = 1 << 16
 
 
 def fits_on_driver(files: Sequence[LogFile]) -> bool:
-    """True if the lines of commits become local data, see `DRIVER_LOG_BYTES`."""
+    """Return True if the lines of commits become local data, see `DRIVER_LOG_BYTES`."""
     return total_size(files) <= DRIVER_LOG_BYTES
 
 
 def is_searched_by_driver(files: Sequence[LogFile]) -> bool:
-    """True if the driver searches commits for actions that are not about files, see
-    `DRIVER_SCAN_BYTES`.
-    """
+    """Return True if the driver searches commits, see `DRIVER_SCAN_BYTES`."""
     return total_size(files) <= DRIVER_SCAN_BYTES
 
 
 def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
-    """version LONG, line STRING of commits, compactions or a JSON checkpoint, in the driver's
-    memory.
-    """
+    """Read version LONG, line STRING of commits, compactions or a JSON checkpoint to the driver."""
     try:
         contents = store.read([file.name for file in files])
     except FileNotFoundError as error:
@@ -57,7 +53,7 @@ def read_lines(store: LogStore, files: Sequence[LogFile]) -> pa.Table:
 
 
 def read_first_line(store: LogStore, commit: LogFile) -> pa.Table:
-    """The first line of a commit in the columns of `read_lines`, see `first_line`."""
+    """Read the first line of a commit in the columns of `read_lines`, see `first_line`."""
     try:
         return _split(store, commit, first_line(store, commit.name))
     except FileNotFoundError as error:
@@ -85,12 +81,9 @@ def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
 
 
 def first_line(store: LogStore, name: str) -> bytes:
-    """The first line of a commit, which with in-commit timestamps is its commitInfo; the commit may
-    be larger than the driver's memory.
+    """Read the first line of a commit: its commitInfo, if it has an in-commit timestamp.
 
-    Raises
-    ------
-    FileNotFoundError
+    The commit may be larger than the driver's memory.
     """
     size = _FIRST_LINE_BYTES
     data = store.read_start(name, size)
@@ -101,18 +94,19 @@ def first_line(store: LogStore, name: str) -> bytes:
 
 
 def local_lines(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The lines of `read_lines` as a frame that costs no job."""
+    """Return the lines of `read_lines` as a frame that costs no job."""
     return local_frame(spark, table, _LINE)
 
 
 def total_size(files: Sequence[LogFile]) -> int:
-    """The total size of log files in bytes."""
+    """Sum the sizes of log files in bytes."""
     return sum(file.size_bytes for file in files)
 
 
 def lines_that_name(lines: pa.Table, *actions: str) -> pa.Table:
-    """The lines in the driver's memory that may contain one of these actions or are truncated, as
-    by `table.listing.log_line_frames.may_name`.
+    """Return the local lines that may contain one of these actions or are truncated.
+
+    `table.listing.log_line_frames.may_name` has the same rule.
     """
     text = lines["line"]
     is_cut = pc.and_(pc.not_equal(text, ""), pc.invert(pc.ends_with(text, "}")))

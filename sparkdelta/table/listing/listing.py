@@ -37,42 +37,33 @@ _WITHOUT_CHECKSUM_FILES = {
 def open_log(
     spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
 ) -> LogStore:
-    """The store of a table's log, by the kind of session and the path's scheme.
-
-    Raises
-    ------
-    InvalidArgumentError
-        The path is none.
-    """
+    """Return the store of a table's log, by the kind of session and the path's scheme."""
     return through_catalog(engine_of(spark).open_log(checked_path(path), hadoop_conf or {}))
 
 
 def open_log_for_writing(
     spark: SparkSession, path: str, hadoop_conf: Mapping[str, str] | None = None
 ) -> LogStore:
-    """The store of `open_log`, with the store's own client where Hadoop cannot commit.
+    """Return the store of `open_log`, with the storage's own client if Hadoop cannot commit.
 
-    Raises
-    ------
-    StoreNotWritableError
-        There is no way to commit there; nothing was written.
+    Raises StoreNotWritableError, before anything is written, if there is no such client.
     """
     store = engine_of(spark).open_log_for_writing(checked_path(path), hadoop_conf or {})
     return through_catalog(store)
 
 
 def read_options(store: LogStore, options: Mapping[str, str]) -> dict[str, str]:
-    """The Hadoop settings that every read of a table's files carries, besides the caller's.
+    """Add to a caller's options the Hadoop settings of every read of a table's files.
 
-    On local disks, Hadoop's own checksum files (``.name.crc``) are not looked at: they stay behind
-    when another program replaces a file, and would make a good file unreadable.
+    On local disks, Hadoop's own checksum files (``.name.crc``) are ignored: they stay behind when
+    another program replaces a file, and would make a good file unreadable.
     """
     local = _WITHOUT_CHECKSUM_FILES if store.table_root.startswith("file:") else {}
     return {**local, **options}
 
 
 def list_log_files(store: LogStore, start: str = "") -> list[LogFile]:
-    """The log's files by the protocol's names; foreign files are left out."""
+    """List the log's files by the protocol's names; other files are left out."""
     parsed = (
         parse_log_file(
             entry.name,
@@ -87,16 +78,10 @@ def list_log_files(store: LogStore, start: str = "") -> list[LogFile]:
 def find_log_segment(
     store: LogStore, *, version: Version | None = None, without: Collection[str] = ()
 ) -> LogSegment:
-    """The segment for a version, the latest by default.
+    """Find the segment for a version, the latest by default.
 
-    The listing starts at the checkpoint that `_last_checkpoint` names, where that leads to a
-    segment with a checkpoint; a hint that is stale or wrong costs a second listing, never a wrong
-    answer.
-
-    Raises
-    ------
-    TableNotFoundError, VersionNotFoundError, VersionsNotContiguousError,
-    TruncatedTransactionLogError
+    The listing starts at the checkpoint that `_last_checkpoint` names, if that leads to a segment
+    with a checkpoint; a hint that is stale or wrong costs a second listing, never a wrong answer.
     """
     hint = read_hint(store)
     if hint is not None and (version is None or version >= hint):
@@ -115,7 +100,7 @@ def find_log_segment(
 
 
 def read_hint(store: LogStore) -> Version | None:
-    """The version that `_last_checkpoint` names; None where it is missing or not valid."""
+    """Read the version in `_last_checkpoint`; return None if it is missing or invalid."""
     try:
         return parse_last_checkpoint(store.read([LAST_CHECKPOINT])[0])
     except FileNotFoundError:
@@ -123,7 +108,7 @@ def read_hint(store: LogStore) -> Version | None:
 
 
 def read_checksum(store: LogStore, version: Version) -> VersionChecksum | None:
-    """The version checksum of a version; None where it is missing or does not parse."""
+    """Read the version checksum of a version; return None if it is missing or invalid."""
     try:
         return parse_version_checksum(store.read([version_checksum_name(version)])[0])
     except FileNotFoundError:

@@ -68,7 +68,7 @@ def parse_log_lines(
 
 
 def damaged_lines(lines: DataFrame, *, actions: StructType) -> DataFrame:
-    """The lines for which `parse_log_lines` fails: version LONG, line STRING."""
+    """Return the lines for which `parse_log_lines` fails: version LONG, line STRING."""
     is_whole = f"transform(array({_parsed(actions)}), parsed -> {_is_whole('parsed')})"
     return lines.filter(_HAS_TEXT).filter(f"NOT get({is_whole}, 0)").select("version", "line")
 

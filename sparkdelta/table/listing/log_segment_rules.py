@@ -153,7 +153,7 @@ def select_log_segment(
     version: Version | None = None,
     without: Collection[str] = (),
 ) -> LogSegment:
-    """Select the segment of a version, with as few files as possible.
+    """Select the segment of a version, the latest by default, with as few files as possible.
 
     Parameters
     ----------
@@ -161,70 +161,39 @@ def select_log_segment(
         A listing of the log, in any order.
     path
         The path of the table, for error messages.
-    version
-        The version; by default the latest in the listing.
     without
         Names of checkpoint files, compactions and version checksums that must not be used because
         they are corrupt or are about to be verified. Empty files are never used.
-
-    Raises
-    ------
-    MalformedLogFileError
-        If a commit file is empty.
-    TableNotFoundError
-        If there is no log.
-    MissingPartFilesError
-        If the log consists only of an incomplete checkpoint.
-    TruncatedTransactionLogError
-        If there is neither version 0 nor a complete checkpoint.
-    VersionNotFoundError
-        If the version is newer than the latest or older than what can be reconstructed.
-    VersionsNotContiguousError
-        If a commit is missing in between.
     """
     listing = _Listing.of(files, without=set(without))
     latest = listing.latest(path, version)
-    wanted = latest if version is None else version
+    end = latest if version is None else version
     earliest = listing.earliest()
     if earliest is None:
-        raise TruncatedTransactionLogError(path=path, version=wanted)
-    if not earliest <= wanted <= latest:
-        raise VersionNotFoundError(version=wanted, earliest=earliest, latest=latest, path=path)
-    checkpoint = listing.newest_checkpoint(wanted)
+        raise TruncatedTransactionLogError(path=path, version=end)
+    if not earliest <= end <= latest:
+        raise VersionNotFoundError(version=end, earliest=earliest, latest=latest, path=path)
+    checkpoint = listing.newest_checkpoint(end)
     start = 0 if checkpoint is None else checkpoint.version + 1
-    deltas = _fewest_files(listing.commits, listing.compactions, start, wanted)
+    deltas = _fewest_files(listing.commits, listing.compactions, start, end)
     if deltas is None:
-        raise _gap(sorted(v for v in listing.commits if v >= start), start, wanted, path)
+        raise _gap(sorted(v for v in listing.commits if v >= start), start, end, path)
     refuse_empty(deltas, path=path)
-    commits = sorted(v for v in listing.commits if v <= wanted)
+    commits = sorted(v for v in listing.commits if v <= end)
     return LogSegment(
-        version=wanted,
+        version=end,
         checkpoint=checkpoint,
         deltas=deltas,
         commits=tuple(listing.commits[v] for v in commits),
-        version_checksum=listing.checksums.get(wanted),
+        version_checksum=listing.checksums.get(end),
     )
 
 
 def extend_log_segment(segment: LogSegment, files: Iterable[LogFile], *, path: str) -> LogSegment:
     """Extend a segment by newer commits, keeping its checkpoint.
 
-    The deltas of the result begin with those of `segment`. Without a newer commit, `segment` is
-    returned.
-
-    Parameters
-    ----------
-    files
-        A listing of the log that includes all files after the segment's version.
-    path
-        The path of the table, for error messages.
-
-    Raises
-    ------
-    MalformedLogFileError
-        If a new commit file is empty.
-    VersionsNotContiguousError
-        If a commit is missing in between.
+    The deltas of the result begin with the segment's. `files` are a listing that includes all files
+    after the segment's version; without a newer commit, the segment itself is returned.
     """
     listing = _Listing.of((file for file in files if file.version > segment.version), without=())
     if not listing.commits:
@@ -244,7 +213,7 @@ def extend_log_segment(segment: LogSegment, files: Iterable[LogFile], *, path: s
 
 
 def refuse_empty(commits: Iterable[LogFile], *, path: str) -> None:
-    """Raise `MalformedLogFileError` if a commit file is empty; each has at least a commitInfo."""
+    """Refuse empty commit files; each has at least a commitInfo."""
     for file in commits:
         if file.is_empty:
             problem = f"{file.name} has no bytes"
@@ -252,13 +221,9 @@ def refuse_empty(commits: Iterable[LogFile], *, path: str) -> None:
 
 
 def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
-    """Return the commits, in order and without gaps, from the earliest version that can be
-    reconstructed. A cleanup in progress may have deleted later commits than some that are there.
+    """Return the commits, in order and without gaps, from the earliest readable version.
 
-    Raises
-    ------
-    TableNotFoundError, MissingPartFilesError, TruncatedTransactionLogError
-        As `select_log_segment`.
+    A cleanup in progress may have deleted later commits than some that are still there.
     """
     listing = _Listing.of(files, without=())
     latest = listing.latest(path, None)
@@ -280,18 +245,12 @@ def readable_commits(files: Iterable[LogFile], *, path: str) -> list[LogFile]:
 def commits_between(
     files: Iterable[LogFile], start: Version, end: Version, *, path: str
 ) -> list[LogFile]:
-    """Return the commits of all versions from `start` to `end`, in order.
-
-    Raises
-    ------
-    VersionsNotContiguousError
-        If a commit is missing.
-    """
+    """Return the commits of all versions from `start` to `end`, in order."""
     commits = {f.version: f for f in files if f.kind is LogFileKind.COMMIT}
-    found = [commits[version] for version in range(start, end + 1) if version in commits]
-    if len(found) != end - start + 1:
-        raise _gap([file.version for file in found], start, end, path)
-    return found
+    present = [commits[version] for version in range(start, end + 1) if version in commits]
+    if len(present) != end - start + 1:
+        raise _gap([file.version for file in present], start, end, path)
+    return present
 
 
 def missing_commits(files: Iterable[LogFile]) -> list[tuple[Version, Version]]:
@@ -368,10 +327,7 @@ class _Listing:
 def complete_checkpoints(files: Iterable[LogFile]) -> dict[Version, Checkpoint]:
     """Return the preferred checkpoint of each version that has a complete one.
 
-    Parameters
-    ----------
-    files
-        Checkpoint files, in any order; empty files count as missing.
+    `files` are checkpoint files, in any order; empty files count as missing.
     """
     candidates: dict[tuple[Version, str | int | None], list[LogFile]] = {}
     for file in files:

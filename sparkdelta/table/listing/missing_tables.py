@@ -1,4 +1,4 @@
-"""The error for a path that is not a Delta table: it names the table that was probably meant."""
+"""The error for a path that is not a Delta table, with a hint to the table that was meant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GLOB_CHARACTERS = re.compile(r"([\\{}\[\]*?])")
 def with_not_found_hint(spark: SparkSession, path: str | os.PathLike[str]) -> Iterator[None]:
     """Add advice to a `TableNotFoundError` of the block.
 
-    The path and those above it are looked at only then.
+    Only then are the path and its parents looked at.
     """
     try:
         yield

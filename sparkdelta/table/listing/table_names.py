@@ -1,4 +1,4 @@
-"""Names of tables as SQL writes them: ``db.table``, and ``delta.`/path` `` for a path."""
+"""Names of tables in SQL: ``db.table``, and ``delta.`/path` `` for a path."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def table_name(identifier: str) -> tuple[str, ...]:
-    """Return the parts of a name, without their backticks.
-
-    Raises
-    ------
-    ArgumentTypeError
-        It is not text.
-    InvalidArgumentError
-        It is not a name.
-    """
+    """Return the parts of a name, without their backticks."""
     if not isinstance(identifier, str):
         problem = f"{identifier!r} is not the name of a table"
         raise ArgumentTypeError(argument="identifier", problem=problem)
@@ -52,16 +44,19 @@ def path_in_name(name: Sequence[str]) -> str | None:
 
 
 def table_path(spark: SparkSession, name: Sequence[str]) -> str | None:
-    """Return the path of a table by its name: the path that it is, or the location that the
-    session catalog has for a table of provider ``delta``; None if there is no such table.
+    """Return the path of a table by its name, or None if there is no such table.
+
+    The name contains the path, or the session catalog has the location for provider ``delta``.
     """
     path = path_in_name(name)
     return engine_of(spark).table_location(name, _PROVIDER) if path is None else path
 
 
 def with_database(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...]:
-    """Return a name after its database: that of a table, even if a temporary view has the name
-    alone. Queries and changes find the view; what creates or replaces a table finds the table.
+    """Add the current database to a name of one part.
+
+    The result names a table even if a temporary view has the short name: queries and changes find
+    the view, but statements that create or replace a table find the table.
     """
     # Spark gives the database as SQL: between backticks, if it begins with a digit.
     database = table_name(spark.catalog.currentDatabase())
@@ -86,14 +81,9 @@ class NewTable:
 
     @classmethod
     def of(cls, spark: SparkSession, name: Sequence[str], location: str | None = None) -> NewTable:
-        """Return the place of a table: its path, the location that it has or is given, or else a
-        directory of its name in its database's location.
+        """Return the place of a table: its path, its location, or a directory in its database.
 
-        Raises
-        ------
-        InvalidArgumentError
-            The name is that of a table of another kind, or a path with another location; or names
-            cannot be created in the session.
+        The name must not belong to a table of another kind, nor to a path with another location.
         """
         path = path_in_name(name)
         if path is not None:
@@ -109,11 +99,10 @@ class NewTable:
 
     @contextmanager
     def named(self, spark: SparkSession) -> Iterator[None]:
-        """Put the name into the session catalog, with provider and location, for the table that the
-        block creates; the log has the rest.
+        """Register the name, with provider and location, for the table that the block creates.
 
-        A catalog that takes managed tables only as long as they have no files gets the name first,
-        and loses it again if there is no log afterwards.
+        A catalog that takes managed tables only while they have no files gets the name first, and
+        loses it again if there is no log afterwards.
         """
         engine, name = engine_of(spark), self.name
         is_first = name is not None and self.is_managed and engine.registers_empty_tables
@@ -131,7 +120,7 @@ class NewTable:
 
 
 def _check_location(spark: SparkSession, path: str, location: str | None) -> None:
-    """Refuse a location that is another one than a table has."""
+    """Refuse a location other than the table's."""
     if location is None:
         return
     if open_log(spark, location).table_root != open_log(spark, path).table_root:
@@ -140,13 +129,7 @@ def _check_location(spark: SparkSession, path: str, location: str | None) -> Non
 
 
 def drop_named_table(spark: SparkSession, name: Sequence[str]) -> None:
-    """Remove a name from the session catalog, and the files of a managed table.
-
-    Raises
-    ------
-    InvalidArgumentError
-        The name is a path.
-    """
+    """Drop a name from the session catalog, with the files of a managed table."""
     if path_in_name(name) is not None:
         problem = "it is a path, which has no name to drop; delete the directory"
         raise InvalidArgumentError(argument="DROP TABLE", problem=problem)
@@ -154,15 +137,7 @@ def drop_named_table(spark: SparkSession, name: Sequence[str]) -> None:
 
 
 def rename_named_table(spark: SparkSession, name: Sequence[str], new_name: Sequence[str]) -> None:
-    """Give a table another name in its database; the directory of a managed one is renamed, too.
-
-    Raises
-    ------
-    RenamePathError
-        One of the names is a path.
-    InvalidArgumentError
-        The new name is taken or in another database.
-    """
+    """Rename a table in its database; the directory of a managed table is renamed, too."""
     for each in (name, new_name):
         path = path_in_name(each)
         if path is not None:
@@ -171,13 +146,7 @@ def rename_named_table(spark: SparkSession, name: Sequence[str], new_name: Seque
 
 
 def move_named_table(spark: SparkSession, name: Sequence[str], location: str) -> None:
-    """Give a name the location of another table.
-
-    Raises
-    ------
-    SetLocationOfPathError
-        The name is a path.
-    """
+    """Give a name the location of another table."""
     path = path_in_name(name)
     if path is not None:
         raise SetLocationOfPathError(path=path)
@@ -185,6 +154,6 @@ def move_named_table(spark: SparkSession, name: Sequence[str], location: str) ->
 
 
 def name_not_found(name: str) -> TableNotFoundError:
-    """Return the error of a name for which `table_path` finds no Delta table."""
+    """Return the error for a name for which `table_path` finds no Delta table."""
     advice = "the session catalog has no Delta table of this name. Check the name"
     return TableNotFoundError(path=name, advice=advice)

@@ -19,13 +19,7 @@ _LOCATION = "^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?"
 
 
 def absolute_uri(path: str, *, table_root: str) -> str:
-    """Return SQL for the absolute, percent-encoded path of a file in the log.
-
-    Parameters
-    ----------
-    path
-        SQL expression of type STRING, as in the log; so is the result.
-    """
+    """Return SQL for the absolute, percent-encoded form of a path in the log (STRING)."""
     # Relative paths of these characters look the same decoded and encoded.
     root = encoded_path(text_literal(f"{table_root}/"))
     return (
@@ -35,14 +29,7 @@ def absolute_uri(path: str, *, table_root: str) -> str:
 
 
 def encoded_path(path: str) -> str:
-    """Return SQL for a decoded path, absolute or relative, as the log has it: percent-encoded but
-    for its scheme and authority.
-
-    Parameters
-    ----------
-    path
-        SQL expression of type STRING; so is the result.
-    """
+    """Return SQL that percent-encodes a decoded path (STRING), except for scheme and authority."""
     location = f"regexp_extract({path}, '{_LOCATION}', 0)"
     # url_encode encodes a space as "+", as in forms; a path may have these characters as they are.
     encoded = f"url_encode(substring({path}, length({location}) + 1))"
@@ -52,13 +39,9 @@ def encoded_path(path: str) -> str:
 
 
 def absolute_vector(vector: str, *, table_root: str) -> str:
-    """Return SQL for a deletion vector descriptor that names its file by its absolute path; inline
-    vectors are unchanged.
+    """Return SQL for a deletion vector descriptor that names its file by an absolute path.
 
-    Parameters
-    ----------
-    vector
-        SQL expression of the type `DELETION_VECTOR`; so is the result.
+    Inline vectors are unchanged. The argument and the result have type `DELETION_VECTOR`.
     """
     name, root = f"{vector}.pathOrInlineDv", text_literal(f"{table_root}/")
     path = (
@@ -75,13 +58,7 @@ def absolute_vector(vector: str, *, table_root: str) -> str:
 
 
 def vector_file(path_or_inline_dv: str) -> str:
-    """Return SQL for `base.protocol.deletion_vectors.dv_file_name`.
-
-    Parameters
-    ----------
-    path_or_inline_dv
-        SQL expression of type STRING; so is the result.
-    """
+    """Return SQL for `base.protocol.deletion_vectors.dv_file_name`, of type STRING."""
     name, length = path_or_inline_dv, ENCODED_UUID_LENGTH
     prefix = f"left({name}, length({name}) - {length})"
     directory = f"CASE WHEN {prefix} = '' THEN '' ELSE concat({prefix}, '/') END"

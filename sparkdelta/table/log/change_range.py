@@ -1,4 +1,4 @@
-"""The versions whose changes are to be read, from the bounds that a user gives.
+"""Versions whose changes are read, from the bounds that a user gives.
 
 References
 ----------
@@ -36,11 +36,7 @@ Moment = str | datetime | date
 class ChangeBounds:
     """The bounds of a read of changes, both inclusive, each a version or a time.
 
-    Raises
-    ------
-    MissingStartOfChangesError, MultipleChangeBoundsError, InvalidTimestampError,
-    InvalidArgumentError
-        When they are made.
+    The constructor validates them.
     """
 
     start_version: Version | None = None
@@ -68,19 +64,10 @@ class ChangeBounds:
         commits: Sequence[LogFile],
         in_commit: InCommitTimestamps,
     ) -> tuple[Version, Version] | None:
-        """The first and the last version; None if both bounds are times between two commits.
+        """Find the first and the last version; None if both bounds are times between two commits.
 
-        An end after the latest version stands for that version.
-
-        Parameters
-        ----------
-        commits
-            All that can be read, in order.
-
-        Raises
-        ------
-        ChangesAfterLatestError, InvalidChangeRangeError, TimestampGreaterThanCommitError,
-        TimestampEarlierThanCommitRetentionError
+        An end after the latest version means the latest version. `commits` are all readable
+        commits, in order.
         """
         path, latest = store.table_root, commits[-1].version
 
@@ -93,14 +80,14 @@ class ChangeBounds:
                 raise ChangesAfterLatestError(path=path, start=start, latest=latest)
         if self.end_timestamp is not None:
             moment_ms = timestamp_ms(self.end_timestamp)
-            found = newest_commit_at(spark, store, commits, in_commit, moment_ms)
-            if found is None:
+            version = newest_commit_at(spark, store, commits, in_commit, moment_ms)
+            if version is None:
                 raise TimestampEarlierThanCommitRetentionError(
                     timestamp=self.end_timestamp,
                     earliest=utc_datetime(timestamp_of(spark, store, commits, in_commit, 0)),
                     path=path,
                 )
-            end = found
+            end = version
             if self.start_timestamp is not None and end == start - 1:
                 in_order = timestamp_ms(self.start_timestamp) <= timestamp_ms(self.end_timestamp)
                 if in_order:
@@ -119,16 +106,9 @@ def first_version_at(
     in_commit: InCommitTimestamps,
     moment: Moment,
 ) -> Version:
-    """The first version at or after a moment.
+    """Find the first version at or after a moment.
 
-    Parameters
-    ----------
-    commits
-        All that can be read, in order.
-
-    Raises
-    ------
-    TimestampGreaterThanCommitError
+    `commits` are all readable commits, in order.
     """
     before = newest_commit_at(spark, store, commits, in_commit, timestamp_ms(moment) - 1)
     start = commits[0].version if before is None else before + 1

@@ -1,4 +1,4 @@
-"""Version checksums that are of the commits in the log.
+"""Version checksums, and the check that they belong to the commits in the log.
 
 A commit is sometimes taken back by hand, and its version checksum left behind. The next commit of
 that version has another `txnId`.
@@ -30,14 +30,7 @@ _START_BYTES = 1 << 16
 def checksum_of_segment(
     store: LogStore, segment: LogSegment, commits: CommitRange
 ) -> VersionChecksum | None:
-    """Return the version checksum of a segment's version; None if it is missing, does not parse,
-    or is of another commit than the segment has.
-
-    Parameters
-    ----------
-    commits
-        The segment's commits.
-    """
+    """Read the checksum of a segment's version; None if it is not valid for the commit."""
     if segment.version_checksum is None:
         return None
     info = commits.commit_info_of(segment.version)
@@ -48,8 +41,9 @@ def checksum_of_segment(
 
 
 def stored_checksum(store: LogStore, segment: LogSegment) -> VersionChecksum | None:
-    """Return the checksum of `checksum_of_segment`, without the lines of commits, even if the
-    segment leaves it out.
+    """Read the checksum of a segment's version without the lines of the commits.
+
+    A checksum that the segment leaves out is read, too.
     """
     commit = segment.commits[-1] if segment.commits else None
     if commit is None or commit.version != segment.version:
@@ -58,9 +52,7 @@ def stored_checksum(store: LogStore, segment: LogSegment) -> VersionChecksum | N
 
 
 def checksum_of_commit(store: LogStore, commit: LogFile) -> VersionChecksum | None:
-    """Return the version checksum of a commit's version; None if it is missing, does not parse, or
-    is of another commit.
-    """
+    """Read the checksum of a commit's version; None if it is not valid for the commit."""
     checksum = read_checksum(store, commit.version)
     if checksum is None:
         return None
@@ -69,8 +61,9 @@ def checksum_of_commit(store: LogStore, commit: LogFile) -> VersionChecksum | No
 
 
 def stored_commit_info(store: LogStore, commit_file: str) -> Mapping[str, object] | None:
-    """Return the fields of the commitInfo in a commit file, empty if it has none; None if the file
-    is gone, or so large that only its start was searched.
+    """Read the commitInfo of a commit file, empty if it has none.
+
+    None if the file is gone, or so large that only its start was searched.
     """
     for size in (_START_BYTES, DRIVER_LOG_BYTES):
         try:

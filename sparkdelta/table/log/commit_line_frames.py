@@ -40,7 +40,7 @@ def conformed_actions(actions: DataFrame, stored: StructType) -> DataFrame:
 
 
 def add_fields(statistics: StructType, **facts: str) -> str:
-    """Return SQL for a live file as the add action that it was.
+    """Return SQL for the add action of a live file.
 
     Parameters
     ----------
@@ -60,31 +60,16 @@ def add_fields(statistics: StructType, **facts: str) -> str:
 
 
 def file_action_lines(actions: DataFrame) -> DataFrame:
-    """Return one JSON line per file action.
+    """Return one JSON line (line STRING) per file action, from `conformed_actions`.
 
     Null fields are omitted; null partition values are kept.
-
-    Parameters
-    ----------
-    actions
-        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
-
-    Returns
-    -------
-    DataFrame
-        line STRING.
     """
     options = "map('ignoreNullFields', 'true', 'timeZone', 'UTC')"
     return actions.selectExpr(f"to_json(struct(add, remove, cdc), {options}) AS {LINE}")
 
 
 def action_totals(actions: DataFrame) -> DataFrame:
-    """Aggregate file actions for the checks and metrics of a commit.
-
-    Parameters
-    ----------
-    actions
-        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
+    """Aggregate file actions, see `conformed_actions`, for the checks and metrics of a commit.
 
     Returns
     -------
@@ -115,20 +100,20 @@ def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
     return counted.filter("actions > 1").select("key.path")
 
 
-def _conformed(wanted: StructField, stored: StructType) -> str:
-    action, wanted_type = wanted.name, wanted.dataType
-    assert isinstance(wanted_type, StructType)
+def _conformed(field: StructField, stored: StructType) -> str:
+    action, field_type = field.name, field.dataType
+    assert isinstance(field_type, StructType)
     data_type = stored[action].dataType if action in stored.names else None
     names = data_type.names if isinstance(data_type, StructType) else []
     if "path" not in names:
-        return f"CAST(NULL AS {type_text(wanted_type)}) AS {action}"
+        return f"CAST(NULL AS {type_text(field_type)}) AS {action}"
     fields = (
         f"CAST({f'{action}.{f.name}' if f.name in names else 'NULL'} AS {type_text(f.dataType)}) "
         f"AS {f.name}"
-        for f in wanted_type.fields
+        for f in field_type.fields
     )
     value = f"CASE WHEN {action}.path IS NOT NULL THEN struct({', '.join(fields)}) END"
-    return f"CAST({value} AS {type_text(wanted_type)}) AS {action}"
+    return f"CAST({value} AS {type_text(field_type)}) AS {action}"
 
 
 def _is_data(action: str) -> str:

@@ -1,4 +1,4 @@
-"""A range of commits of a log: their files, their lines, and the actions in these.
+"""Commits of a log, as files, lines and actions.
 
 References
 ----------
@@ -62,10 +62,11 @@ DISTINCT_FILES = StructType(
 
 @dataclass(frozen=True)
 class CommitRange:
-    """Commits of a log in order, or compactions in place of some of them.
+    """A range of commits of a log in order, or compactions in place of some of them.
 
-    The lines of few commits are in the driver's memory, and frames of them cost no Spark job;
-    those of more are read by executors when the query runs, see `line_reader.DRIVER_LOG_BYTES`.
+    The lines of few commits are in the driver's memory, and frames of them cost no Spark job.
+    Executors read the lines of more commits when the query runs, see
+    `line_reader.DRIVER_LOG_BYTES`.
     """
 
     reader: LogFileReader
@@ -76,13 +77,13 @@ class CommitRange:
 
     @classmethod
     def read(cls, reader: LogFileReader, files: Sequence[LogFile]) -> CommitRange:
-        """Read commits, or arrange for the executors to do it."""
+        """Read commits, or plan that executors read them."""
         is_local = fits_on_driver(files)
         lines = read_lines(reader.store, files) if is_local else reader.executor_lines(files)
         return cls(reader, tuple(files), lines)
 
     def extended(self, files: Sequence[LogFile]) -> CommitRange:
-        """The range that has further commits; reads only them."""
+        """Append commits to the range; only these are read."""
         files = (*self.files, *files)
         if self.local_lines is None or not fits_on_driver(files):
             return CommitRange(self.reader, files, self.reader.executor_lines(files))
@@ -90,7 +91,7 @@ class CommitRange:
         return CommitRange(self.reader, files, pa.concat_tables([self.local_lines, new]))
 
     def after(self, earlier: CommitRange) -> CommitRange:
-        """The commits that were added to an earlier range, see `extended`."""
+        """Return the commits that were appended to an earlier range by `extended`."""
         files = self.files[len(earlier.files) :]
         if self.local_lines is None or earlier.local_lines is None:
             return CommitRange.read(self.reader, files)
@@ -98,18 +99,19 @@ class CommitRange:
         return CommitRange(self.reader, files, lines)
 
     def in_session(self, reader: LogFileReader) -> CommitRange:
-        """The same commits with their DataFrames in the session of another reader."""
+        """Return the same commits with their DataFrames in the session of another reader."""
         lines = self._lines if self.is_local else reader.executor_lines(self.files)
         return replace(self, reader=reader, _lines=lines)
 
     @property
     def local_lines(self) -> pa.Table | None:
-        """version LONG, line STRING in the driver's memory; None where executors read them."""
+        """version LONG, line STRING in the driver's memory; None if executors read them."""
         return self._lines if isinstance(self._lines, pa.Table) else None
 
     def commit_info_of(self, version: Version) -> Mapping[str, object] | None:
-        """The fields of the last commit's commitInfo, empty if it has none; None where executors
-        read the lines, or where the version's own commit is not the last file.
+        """Return the commitInfo of a version, empty if it has none.
+
+        None if executors read the lines, or the version's own commit is not the last file.
         """
         last = self.files[-1] if self.files else None
         if self.local_lines is None or last is None or last.version != version:
@@ -131,14 +133,12 @@ class CommitRange:
 
     @property
     def broadcasts_keys(self) -> bool:
-        """True if the keys of the file actions are surely few enough to be sent to every
-        executor.
-        """
+        """True if the keys of the file actions are few enough to be broadcast."""
         return total_size(self.files) <= BROADCAST_LOG_BYTES
 
     @property
     def last_version(self) -> Version | None:
-        """The last version in the range; None in an empty one."""
+        """The last version in the range; None if it is empty."""
         if not self.files:
             return None
         last = self.files[-1]
@@ -153,15 +153,16 @@ class CommitRange:
         return local_lines(self.reader.spark, self.local_lines)
 
     def may_hold(self, *names: str) -> bool:
-        """True if a commit may hold an action of these kinds."""
+        """Return True if a commit may hold an action of these kinds."""
         lines = self._lines_with(*names)
         return bool(self.files) if lines is None else lines.num_rows > 0
 
     def actions(
         self, *names: str, above: Version | None = None, without_job: bool = False
     ) -> DataFrame:
-        """version LONG and the named actions of the commits above a version, one row per action;
-        rows of other actions may be among them.
+        """Return version LONG and the named actions, one row per action.
+
+        Rows of other actions may be among them.
 
         Parameters
         ----------
@@ -172,23 +173,23 @@ class CommitRange:
         return self.parsed(actions(*names), above=above, without_job=without_job)
 
     def changes(self, *names: str) -> DataFrame:
-        """The named columns of `CHANGES`; otherwise like `actions`."""
+        """Return the named columns of `CHANGES`; otherwise like `actions`."""
         return self.parsed(StructType([CHANGES[name] for name in names]))
 
     def parsed(
         self, schema: StructType, *, above: Version | None = None, without_job: bool = False
     ) -> DataFrame:
-        """The columns and fields of a schema, which alone are parsed; otherwise like `actions`."""
+        """Return the columns and fields of a schema, and parse no others; see `actions`."""
         names = schema.names
         # Of one kind there are few lines or none, where Spark has nothing to do.
-        found = self._lines_with(*names) if len(names) == 1 else None
-        if found is not None:
-            lines = local_lines(self.reader.spark, found)
+        table = self._lines_with(*names) if len(names) == 1 else None
+        if table is not None:
+            lines = local_lines(self.reader.spark, table)
         elif "add" not in names:  # most lines are adds, which need not be parsed
             lines = self.lines.filter(may_name(*names))
         else:
             lines = self.lines
-        if (found is not None or self.is_local) and not without_job:
+        if (table is not None or self.is_local) and not without_job:
             # In one partition, what groups the actions by file needs no shuffle.
             lines = lines.coalesce(1)
         if above is not None:
@@ -196,27 +197,27 @@ class CommitRange:
         return parse_log_lines(lines, actions=schema, few=without_job)
 
     def table_actions(self) -> DataFrame:
-        """version, protocol, metaData: the rows of the commits that hold one of the two.
+        """Return version, protocol, metaData: a row for each commit line that holds one of the two.
 
-        Costs no Spark job where the commits are small, see `line_reader.DRIVER_SCAN_BYTES`.
+        Costs no Spark job if the commits are small, see `line_reader.DRIVER_SCAN_BYTES`.
         """
         names = ("protocol", "metaData")
-        found = self._lines_with(*names)
-        if found is None:
+        table = self._lines_with(*names)
+        if table is None:
             lines = self.lines.filter(may_name(*names))
         else:
-            lines = local_lines(self.reader.spark, found)
-        rows = parse_log_lines(lines, actions=actions(*names), few=found is not None)
+            lines = local_lines(self.reader.spark, table)
+        rows = parse_log_lines(lines, actions=actions(*names), few=table is not None)
         return rows.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
 
     def commit_infos(self) -> DataFrame:
-        """version LONG, commitInfo STRUCT: one row per commit that has one."""
+        """Return version LONG, commitInfo STRUCT: one row per commit that has one."""
         return commit_infos(self.lines)
 
     def count_file_actions(self) -> tuple[int, int]:
-        """The number of lines that name an add, and of those that name a remove.
+        """Count the lines that name an add, and the lines that name a remove.
 
-        Costs a Spark job where the driver does not search the commits.
+        Costs a Spark job unless the driver searches the commits.
         """
         names = ("add", "remove")
         if self.is_searched:
@@ -233,15 +234,13 @@ class CommitRange:
         return adds, removes
 
     def count_naming(self, field: str) -> int | None:
-        """The number of actions of any kind that may have a field; None where executors read the
-        lines.
-        """
+        """Count the actions of any kind that may have a field; None if executors read the lines."""
         if self.local_lines is None:
             return None
         return int(lines_that_name(self.local_lines, field).num_rows)
 
     def added_bytes(self) -> int | None:
-        """The bytes of all added files, live or not; None where executors read the lines."""
+        """Sum the sizes of all added files, live or not; None if executors read the lines."""
         if self.local_lines is None:
             return None
         adds = lines_that_name(self.local_lines, "add")["line"]
@@ -250,12 +249,13 @@ class CommitRange:
 
     @property
     def distinct_files(self) -> pa.Table | None:
-        """path STRING, is_add BOOLEAN: the adds and removes, if they surely name no file twice, and
-        no deletion vector. Then there is nothing to reconcile among them.
+        """path STRING, is_add BOOLEAN: the adds and removes, if each file occurs once, without a
+        vector.
 
-        None where they do, where only their parsed lines would tell, and where the driver does not
-        search the commits. The first use reads these, unless they are in its memory. They are not
-        parsed: a query that relies on this must do it, to fail for a damaged line.
+        Then there is nothing to reconcile among them. None if files repeat, if this is unknown
+        without parsing, or if the driver does not search the commits. The first use reads lines
+        that are not in the driver's memory. They are not parsed: a query that relies on this must
+        parse them, so that a damaged line fails it.
         """
         if not self._distinct_files:
             self._distinct_files.append(self._find_distinct_files())
@@ -271,8 +271,8 @@ class CommitRange:
         if pc.any(pc.match_substring_regex(lines["line"], _NOT_PLAIN)).as_py():
             return None
         lines = lines_that_name(lines, "add", "remove")["line"]
-        found = pc.extract_regex(lines, _FILE_ACTION)
-        paths = pc.struct_field(found, "path")
+        matches = pc.extract_regex(lines, _FILE_ACTION)
+        paths = pc.struct_field(matches, "path")
         has_one_path = pc.equal(pc.count_substring(lines, '"path"'), 1)
         is_plain = pc.and_(has_one_path, pc.is_valid(paths))
         if not pc.all(is_plain, min_count=0).as_py():
@@ -280,17 +280,18 @@ class CommitRange:
         if pc.count_distinct(paths).as_py() < len(paths):
             return None
         return pa.table(
-            [paths, pc.equal(pc.struct_field(found, "action"), "add")], ["path", "is_add"]
+            [paths, pc.equal(pc.struct_field(matches, "action"), "add")], ["path", "is_add"]
         )
 
     def _searched_lines(self) -> pa.Table:
-        """The lines, where the driver searches them."""
+        """Return the lines, if the driver searches them."""
         lines = self.local_lines
         return read_lines(self.reader.store, self.files) if lines is None else lines
 
     def has_empty_schema(self) -> bool:
-        """True if a metaData action in the driver's memory has no schema, which no version checksum
-        may hide.
+        """Return True if a metaData in the driver's memory has an empty schema.
+
+        A version checksum must not hide it.
         """
         if self.local_lines is None:
             return False
@@ -298,9 +299,7 @@ class CommitRange:
         return bool(pc.any(lines).as_py())
 
     def _lines_with(self, *names: str) -> pa.Table | None:
-        """The lines that may hold an action of these kinds; None where the driver does not search
-        for them.
-        """
+        """Return the lines that may hold such an action; None if the driver does not search."""
         if self.local_lines is not None:
             return lines_that_name(self.local_lines, *names)
         if not self.is_searched or not _NOT_OF_FILES.issuperset(names):
@@ -312,5 +311,5 @@ class CommitRange:
 
 
 def _size_of(lines: pa.Table) -> int:
-    """The size of lines in bytes, including their line breaks."""
+    """Sum the bytes of lines, including their line breaks."""
     return int(pc.sum(pc.binary_length(lines["line"])).as_py() or 0) + int(lines.num_rows)

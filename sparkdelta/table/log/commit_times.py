@@ -1,4 +1,4 @@
-"""Timestamps of commits: in-commit timestamps where they are enabled, file times elsewhere."""
+"""Timestamps of commits: in-commit timestamps if they are enabled, else file times."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMIT_TIMES = StructType(
 def commit_timestamp(
     log: LogReader, in_commit: InCommitTimestamps, checksum: VersionChecksum | None
 ) -> int | None:
-    """The timestamp of a segment's version in milliseconds; None where its commit file is gone."""
+    """Return the time of a segment's version in milliseconds; None if the commit file is gone."""
     version = log.segment.version
     commits = [file for file in log.segment.commits if file.version == version]
     if has_in_commit_timestamp(in_commit, version):
@@ -44,13 +44,9 @@ def commit_timestamp(
 
 
 def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -> int:
-    """`commitInfo.inCommitTimestamp` of a commit, without a Spark job.
+    """Read `commitInfo.inCommitTimestamp` of a commit, without a Spark job.
 
-    The commitInfo has to be the first action; the rest is read where another writer put it there.
-
-    Raises
-    ------
-    MissingCommitInfoError, MissingCommitTimestampError
+    The commitInfo must be the first action; other lines are read for writers that put it elsewhere.
     """
     rows = _timestamps(spark, read_first_line(store, commit))
     rows = rows or _timestamps(spark, read_lines(store, [commit]))
@@ -71,7 +67,7 @@ def _timestamps(spark: SparkSession, lines: pa.Table) -> list[Row]:
 
 
 def file_times(commits: Sequence[LogFile]) -> list[tuple[Version, int]]:
-    """Version and modification time of commits."""
+    """Return version and modification time of each commit."""
     return [(file.version, file.modification_time_ms) for file in commits]
 
 
@@ -82,15 +78,17 @@ def timestamp_of(
     in_commit: InCommitTimestamps,
     index: int,
 ) -> int:
-    """The timestamp in milliseconds of one of all the commits that can be read."""
+    """Return the timestamp in milliseconds of one of all readable commits."""
     if has_in_commit_timestamp(in_commit, commits[index].version):
         return in_commit_timestamp(spark, store, commits[index])
     return strictly_increasing(file_times(commits))[index][1]
 
 
 def commit_times(commits: Sequence[LogFile], in_commit: InCommitTimestamps) -> pa.Table:
-    """`COMMIT_TIMES` of all the commits that can be read, in order: the file's modification time in
-    milliseconds, made strictly increasing, and whether the commit itself holds its timestamp.
+    """Return `COMMIT_TIMES` of all readable commits, in order.
+
+    file_time is the modification time in milliseconds, made strictly increasing; in_commit is true
+    if the commit holds its timestamp.
     """
     times = strictly_increasing(file_times(commits))
     has = [has_in_commit_timestamp(in_commit, version) for version, _ in times]

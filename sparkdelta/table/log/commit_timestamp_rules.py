@@ -32,11 +32,6 @@ def strictly_increasing(pairs: Sequence[tuple[Version, int]]) -> list[tuple[Vers
     Modification times of commit files can decrease because of clock skew or copying; delta-spark
     corrects them in the same way.
 
-    Parameters
-    ----------
-    pairs
-        Versions in ascending order, with modification times in milliseconds since the epoch.
-
     Examples
     --------
     >>> strictly_increasing([(0, 10), (1, 5), (2, 11), (3, 20)])
@@ -50,13 +45,7 @@ def strictly_increasing(pairs: Sequence[tuple[Version, int]]) -> list[tuple[Vers
 
 
 def version_at_or_before(pairs: Sequence[tuple[Version, int]], timestamp_ms: int) -> Version | None:
-    """Return the last version committed at or before a time, or None if all are later.
-
-    Parameters
-    ----------
-    pairs
-        Versions in ascending order, with strictly increasing times in milliseconds since the epoch.
-    """
+    """Return the last version committed at or before a time, or None if all are later."""
     index = bisect_right([timestamp for _, timestamp in pairs], timestamp_ms)
     return pairs[index - 1][0] if index else None
 

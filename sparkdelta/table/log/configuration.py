@@ -1,8 +1,10 @@
-"""Protocol and metaData of a table with the schema and the settings that follow from them.
+"""Protocol and metaData of a table, with the schema and the settings that they define.
 
 References
 ----------
-PROTOCOL.md#supported-features, PROTOCOL.md#format-specification
+PROTOCOL.md#supported-features, PROTOCOL.md#format-specification,
+PROTOCOL.md#writer-requirements-for-icebergcompatv1,
+protocol_rfcs/materialize-partition-columns.md
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from sparkdelta.exceptions import UnsupportedFormatError
 
 @dataclass(frozen=True, slots=True)
 class TableConfiguration:
-    """A table's protocol, metadata and schema at one version, or as a commit will make them.
+    """A table's protocol, metadata and schema at one version, or after a commit.
 
     Attributes
     ----------
@@ -64,21 +66,7 @@ class TableConfiguration:
     def validate(
         cls, protocol: Protocol, metadata: Metadata, *, path: str, has_catalog: bool = False
     ) -> TableConfiguration:
-        """Return the configuration of a table; raise if this engine cannot read it, before anything
-        else is read.
-
-        Parameters
-        ----------
-        has_catalog
-            True if the table is accessed through a catalog.
-
-        Raises
-        ------
-        UnsupportedReaderFeaturesError, InvalidProtocolVersionError, InvalidProtocolError,
-        CatalogManagedTableError, UnsupportedTypeChangeError, UnsupportedDataTypeError,
-        SchemaNotSetError, InvalidSchemaError, PartitionColumnNotFoundError, UnsupportedFormatError,
-        ReservedColumnNameError
-        """
+        """Return the configuration of a table; refuse a table that cannot be read."""
         check_readable(protocol, path=path, has_catalog=has_catalog)
         if metadata.format.provider.lower() != "parquet":
             raise UnsupportedFormatError(path=path, provider=metadata.format.provider)
@@ -91,9 +79,7 @@ class TableConfiguration:
 
     @classmethod
     def of(cls, protocol: Protocol, metadata: Metadata, schema: StructType) -> TableConfiguration:
-        """The configuration of a table that a commit is about to make; `schema` is that of
-        `metadata.schema_string`.
-        """
+        """Return the configuration of metadata whose `schema_string` is parsed already."""
         configuration = metadata.configuration
         return cls(
             protocol=protocol,
@@ -120,7 +106,7 @@ class TableConfiguration:
         return self.column_mapping is not ColumnMappingMode.NONE
 
     def reads_rows_of(self, written: Metadata, *, path: str) -> bool:
-        """True if rows that were written with other metadata can be read with this schema."""
+        """Return True if rows written with other metadata can be read with this schema."""
         if tuple(written.partition_columns) != tuple(self.metadata.partition_columns):
             return False
         schema = parse_table_schema(written.schema_string, path=path)
@@ -134,14 +120,7 @@ class TableConfiguration:
 
     @property
     def stores_partition_columns(self) -> bool:
-        """True if new data files hold the partition columns, too: a feature requires it, or the
-        table asks for it.
-
-        References
-        ----------
-        PROTOCOL.md#writer-requirements-for-icebergcompatv1,
-        protocol_rfcs/materialize-partition-columns.md
-        """
+        """True if new data files contain the partition columns, by a feature or a property."""
         return (
             self.iceberg_version is not None
             or is_supported(self.protocol, TableFeature.MATERIALIZE_PARTITION_COLUMNS)

@@ -1,4 +1,4 @@
-"""Loads a log segment: its protocol, its metaData and a reader of its other actions.
+"""Loading of a log segment: its protocol, its metaData and a reader of its other actions.
 
 References
 ----------
@@ -57,12 +57,14 @@ from sparkdelta.table.checkpoint.checkpoint_reader import (
     CheckpointReader,
 )
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.file_reader import LogFileReader
 from sparkdelta.table.listing.line_reader import total_size
 from sparkdelta.table.listing.listing import find_log_segment, read_options
 from sparkdelta.table.listing.log_segment_rules import LogSegment
 from sparkdelta.table.log.checksums import checksum_of_segment
 from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.reconciliation_frames import contradicting_commits
 
@@ -75,12 +77,27 @@ _MAX_TABLE_ACTIONS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class LoadedLog:
-    """A loaded log segment: protocol, metadata, checksum, and a reader of its other actions."""
+    """A log segment's protocol, metadata and checksum, and a reader of its other actions."""
 
     log: LogReader
     protocol: Protocol
     metadata: Metadata
     checksum: VersionChecksum | None
+
+    @property
+    def configuration(self) -> TableConfiguration:
+        """The validated configuration; raises an error for a table that cannot be read."""
+        return TableConfiguration.validate(
+            self.protocol,
+            self.metadata,
+            path=self.log.table_root,
+            has_catalog=has_catalog(self.log.store),
+        )
+
+    @property
+    def num_files(self) -> int | None:
+        """The number of live files in the version checksum."""
+        return None if self.checksum is None else self.checksum.num_files
 
 
 def load_log(
@@ -94,9 +111,8 @@ def load_log(
 
     Files named in `without` are ignored.
 
-    Where a file of the segment vanishes meanwhile, as when log cleanup runs, the log is listed once
-    more. A checkpoint that cannot be read is then left out, as long as the rest of the log gives
-    the version.
+    If a file of the segment vanishes meanwhile, as log cleanup does it, the log is listed once
+    more. A checkpoint that cannot be read is then left out, if the rest of the log is enough.
     """
     with suppress(LogFileNotFoundError, _BrokenCheckpoint):
         return _load(spark, store, version, options, without)
@@ -104,9 +120,9 @@ def load_log(
     while True:
         try:
             loaded = _load(spark, store, version, options, [*without, *broken])
-        except _BrokenCheckpoint as found:
-            version = found.version  # never an older one, where the checkpoint alone has the latest
-            broken.update(dict.fromkeys(found.files, found.problem))
+        except _BrokenCheckpoint as error:
+            version = error.version  # never an older one, where the checkpoint alone has the latest
+            broken.update(dict.fromkeys(error.files, error.problem))
         except DeltaError:
             if not broken:
                 raise
@@ -119,11 +135,10 @@ def load_log(
 
 
 class _RecentLogs:
-    """Cache of the logs that were loaded last: one whose files are listed as before is not read
-    again.
+    """A cache of recently loaded logs, used as long as their files are listed as before.
 
-    A file that another replaces is seen by its size or its time. Times are coarse, so what was
-    written just before it was read is not kept.
+    A replaced file shows a different size or time. Times are coarse, so files that were written
+    just before they were read are not kept.
     """
 
     def __init__(self, size: int) -> None:
@@ -153,14 +168,14 @@ class _RecentLogs:
 
     @staticmethod
     def _key(reader: LogFileReader) -> object:
-        return reader.spark, reader.store.table_root, frozenset(reader.options.items())
+        return reader.spark, reader.table_root, frozenset(reader.options.items())
 
 
 _recent = _RecentLogs(8)
 
 
 class _BrokenCheckpoint(Exception):  # noqa: N818 - it never leaves this module
-    """A segment's checkpoint cannot be read."""
+    """An unreadable checkpoint of a segment."""
 
     def __init__(self, segment: LogSegment, problem: DeltaError) -> None:
         super().__init__(problem)
@@ -182,11 +197,7 @@ def _broken_checkpoint(segment: LogSegment) -> Iterator[None]:
 def load_without_checkpoint(log: LogReader, problem: DeltaError) -> LogReader:
     """Load the log of the same version again, without its checkpoint.
 
-    Parameters
-    ----------
-    problem
-        The reason, which is raised if there is no checkpoint, or the version cannot be
-        reconstructed without it.
+    Raises `problem` if there is no checkpoint, or the version cannot be reconstructed without it.
     """
     if log.checkpoint is None:
         raise problem
@@ -196,18 +207,23 @@ def load_without_checkpoint(log: LogReader, problem: DeltaError) -> LogReader:
         loaded = load_log(log.spark, log.store, log.segment.version, log.options, [*broken])
     except DeltaError:
         raise problem from None
-    _LOGGER.warning("%s: ignored invalid log files: %s", log.store.table_root, broken)
+    _LOGGER.warning("%s: ignored invalid log files: %s", log.table_root, broken)
     return replace(loaded.log, broken={**broken, **loaded.log.broken})
 
 
-def extend_log(loaded: LoadedLog, segment: LogSegment) -> LoadedLog:
-    """Load a segment that adds commits to the same checkpoint, reading only the new ones."""
-    log = loaded.log.extended(segment)
-    checksum = checksum_of_segment(log.store, segment, log.commits)
-    protocol, metadata = _in_checksum(checksum)
-    if protocol is None or metadata is None:
-        protocol, metadata = _in_commits(log.commits.after(loaded.log.commits))
-    return LoadedLog(log, protocol or loaded.protocol, metadata or loaded.metadata, checksum)
+def extend_log(
+    log: LogReader, segment: LogSegment, protocol: Protocol, metadata: Metadata
+) -> LoadedLog:
+    """Load a segment that adds commits to the same checkpoint, reading only the new ones.
+
+    Protocol and metadata are the earlier log's, unless the new commits have others.
+    """
+    extended = log.extended(segment)
+    checksum = checksum_of_segment(log.store, segment, extended.commits)
+    new_protocol, new_metadata = _in_checksum(checksum)
+    if new_protocol is None or new_metadata is None:
+        new_protocol, new_metadata = _in_commits(extended.commits.after(log.commits))
+    return LoadedLog(extended, new_protocol or protocol, new_metadata or metadata, checksum)
 
 
 def _load(
@@ -228,8 +244,8 @@ def _load(
         return recent
     listed, log = segment, LogReader.open(reader, segment)
     broken = [*without]
-    while found := _broken_compactions(log.commits):
-        broken += found
+    while names := _broken_compactions(log.commits):
+        broken += names
         segment = find_log_segment(store, version=segment.version, without=broken)
         log = LogReader.open(reader, segment)
     is_hidden = log.commits.has_empty_schema()
@@ -257,13 +273,9 @@ def _load(
 
 
 def check_num_files(log: LogReader, checksum: VersionChecksum | None) -> None:
-    """Compare the number of files in a log's checkpoint with that in the version checksum, as far
-    as both are known without a Spark job.
+    """Compare the number of files in the checkpoint with the version checksum's.
 
-    Raises
-    ------
-    MalformedLogFileError
-        Commits do not account for the difference.
+    Both must be known without a Spark job. An unexplained difference is a MalformedLogFileError.
     """
     checkpoint, commits = log.checkpoint, log.commits
     if checkpoint is None or checksum is None or checksum.num_files is None:
@@ -283,12 +295,12 @@ def check_num_files(log: LogReader, checksum: VersionChecksum | None) -> None:
 
 
 def _broken_compactions(commits: CommitRange) -> list[str]:
-    """Compactions that hold an add and a remove of the same logical file."""
+    """Find compactions that hold an add and a remove of the same logical file."""
     compactions = [file for file in commits.files if file.kind is LogFileKind.COMPACTION]
     if not compactions:
         return []
     doubled = contradicting_commits(
-        commits.actions("add", "remove"), table_root=commits.reader.store.table_root
+        commits.actions("add", "remove"), table_root=commits.reader.table_root
     ).filter(F.col("version").isin([file.end_version for file in compactions]))
     rows = read_rows(
         doubled,
@@ -327,7 +339,7 @@ def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]
     )
     rows.sort(key=lambda row: row["version"] or 0)
     return (
-        _one(rows, "protocol", partial(Protocol.from_dict, path=commits.reader.store.table_root)),
+        _one(rows, "protocol", partial(Protocol.from_dict, path=commits.reader.table_root)),
         _one(rows, "metaData", Metadata.from_dict),
     )
 
@@ -338,9 +350,9 @@ def _must_be_read(
     protocol: Protocol | None,
     metadata: Metadata | None,
 ) -> bool:
-    """True if the checkpoint's own files must be read: they may name sidecars.
+    """Return True if the checkpoint's own files must be read: they may name sidecars.
 
-    A classic name does not tell the spec. Only a table with v2Checkpoint has V2 checkpoints, and
+    A classic name does not show the spec. Only a table with v2Checkpoint has V2 checkpoints, and
     the checkpoint's protocol is the table's unless a commit after it changed that.
     """
     kind = reader.checkpoint.kind
@@ -352,14 +364,7 @@ def _must_be_read(
 
 
 def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
-    """protocol, metaData, sidecar, checkpointMetadata: the rows of a checkpoint's own files that
-    hold one of these.
-
-    Raises
-    ------
-    MalformedLogFileError
-        A V2 checkpoint lacks what each has, or names sidecars and has file actions beside them.
-    """
+    """Read the protocol, metaData, sidecar and checkpointMetadata of a checkpoint's own files."""
     checkpoint = reader.checkpoint
     fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
     fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
@@ -397,19 +402,19 @@ _IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
 
 
 def _has_file_actions(reader: CheckpointReader) -> bool:
-    """True if the checkpoint's own files hold a file action."""
+    """Return True if the checkpoint's own files hold a file action."""
     actions = reader.actions(StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH))
-    found = read_rows(
+    rows = read_rows(
         actions.filter(_IS_OF_A_FILE).limit(1),
         what="file actions beside sidecars",
         bound=1,
         version=reader.version,
     )
-    return bool(found)
+    return bool(rows)
 
 
 def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:
-    """The reader with the sidecars that a checkpoint names."""
+    """Return the reader with the sidecars that a checkpoint names."""
     sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
     _require_sidecars(reader, sidecars)
     if not sidecars:
@@ -418,12 +423,7 @@ def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointR
 
 
 def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> None:
-    """Raise an error unless the sidecars of a checkpoint are there, and have content.
-
-    Raises
-    ------
-    LogFileNotFoundError, MalformedLogFileError
-    """
+    """Check that the sidecars of a checkpoint are there, and complete."""
     if not sidecars:
         return
     store = reader.reader.store
@@ -440,18 +440,18 @@ def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> 
 
 
 def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileError:
-    root = checkpoint.reader.store.table_root
+    root = checkpoint.reader.table_root
     return MalformedLogFileError(path=root, version=checkpoint.version, problem=problem)
 
 
 def _sidecar(row: Row) -> Sidecar:
-    """The action of a row. All sidecars are in the log's own directory, so only the name counts."""
+    """Parse a row. Sidecars are in the log's own directory, so only the name of the path counts."""
     sidecar = Sidecar.from_dict(row.asDict(recursive=True))
     return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
 
 
 def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
-    """The columns of the sidecars by the checkpoint's tags; None where they do not tell."""
+    """Parse the columns of the sidecars in the checkpoint's tags; None if they are missing."""
     metadata = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
     text = None if metadata is None else (metadata["tags"] or {}).get("sidecarFileSchema")
     try:
@@ -463,7 +463,7 @@ def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
 def _one(
     rows: list[Row], name: str, from_dict: Callable[[Mapping[str, Any]], Action]
 ) -> Action | None:
-    """The last action of a kind in some rows; None if there is none."""
+    """Return the last action of a kind in rows; None if there is none."""
     for row in reversed(rows):
         if row[name] is not None:
             return from_dict(row[name].asDict(recursive=True))

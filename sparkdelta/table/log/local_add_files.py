@@ -1,4 +1,4 @@
-"""Add actions that the driver knows one by one."""
+"""Add actions as local data of the driver."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TEXTS = StructType([StructField(FILE_KEY, LongType()), StructField(ADD, StringT
 
 @dataclass(frozen=True, eq=False)
 class LocalAddFiles:
-    """Add actions as local data.
+    """A list of add actions as local data.
 
     Attributes
     ----------
     texts
-        As `keyed_adds` gives them.
+        The rows of `keyed_adds`.
     """
 
     spark: SparkSession
@@ -51,20 +51,21 @@ class LocalAddFiles:
         return self.keyed.selectExpr(f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}").select(f"{ADD}.*")
 
     def united(self, other: LocalAddFiles) -> LocalAddFiles:
-        """The union of these add actions and others, with each file once."""
+        """Return the union of these add actions and others, with each file once."""
         is_here = pc.is_in(other.texts[FILE_KEY], self.texts[FILE_KEY].combine_chunks())
         others = other.texts.filter(pc.invert(is_here))
         return LocalAddFiles(self.spark, pa.concat_tables([self.texts, others]))
 
 
 def keyed_adds(adds: DataFrame, *, table_root: str, statistics: StructType) -> DataFrame:
-    """Return add actions as texts: file_key LONG, see `table.vectors.row_position_frames.file_key`,
-    and add STRING, the action as JSON without a wrapper.
+    """Return add actions as JSON without a wrapper: file_key LONG, add STRING.
+
+    `table.vectors.row_position_frames.file_key` defines the key.
 
     Parameters
     ----------
     adds
-        As `TableState.adds` gives them with `stats`.
+        The adds of `TableState.adds` with `stats`.
     statistics
         The type of `stats_parsed`.
     """

@@ -1,4 +1,4 @@
-"""The contents of a log segment: its commits, and the checkpoint that they follow."""
+"""A reader of a log segment: of its commits, and of the checkpoint that they follow."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from sparkdelta.table.log.commit_range import CommitRange
 
 
 class FileLists:
-    """Cache of the short file lists that were read last from a log segment, by all that they depend
-    on.
-    """
+    """A cache of the short lists of files that were last read from a log segment."""
 
     MAX_LISTS = 8
     MAX_FILES = 1_000
@@ -46,18 +44,16 @@ class FileLists:
 
 @dataclass(frozen=True, slots=True)
 class LogReader:
-    """Reads one log segment.
+    """A reader of one log segment.
 
     Attributes
     ----------
     commits
-        `segment.deltas`.
-    checkpoint
-        That of the segment; None where there is none.
+        The commits and compactions in `segment.deltas`.
     broken
-        The files of newer checkpoints that cannot be read, and why not.
+        The problems of newer checkpoints that cannot be read, by file name.
     file_lists
-        Lists of this segment's live files, of which the readers of the same log share one set.
+        Lists of this segment's live files; readers of the same log share them.
     """
 
     segment: LogSegment
@@ -68,7 +64,7 @@ class LogReader:
 
     @classmethod
     def open(cls, reader: LogFileReader, segment: LogSegment) -> LogReader:
-        """Read the segment's commits, or arrange for the executors to do it."""
+        """Read the segment's commits, or plan that executors read them."""
         commits = CommitRange.read(reader, segment.deltas)
         if segment.checkpoint is None:
             return cls(segment, commits, None)
@@ -88,8 +84,12 @@ class LogReader:
         return self.reader.store
 
     @property
+    def table_root(self) -> str:
+        return self.store.table_root
+
+    @property
     def options(self) -> Mapping[str, str]:
-        """The Hadoop settings that every read carries."""
+        """The Hadoop settings of every read."""
         return self.reader.options
 
     @property
@@ -108,9 +108,7 @@ class LogReader:
         return self.commits.is_local and stored <= SMALL_CHECKPOINT_BYTES
 
     def extended(self, segment: LogSegment) -> LogReader:
-        """The reader of a segment that has further commits on the same checkpoint; reads only
-        them.
-        """
+        """Return the reader of a segment with more commits; only these are read."""
         new = segment.deltas[len(self.commits.files) :]
         checkpoint = self.checkpoint and replace(self.checkpoint, version=segment.version)
         return replace(
@@ -122,17 +120,17 @@ class LogReader:
         )
 
     def in_session(self, spark: SparkSession) -> LogReader:
-        """The same reader with its DataFrames in another session."""
+        """Return the same reader with its DataFrames in another session."""
         reader = replace(self.reader, spark=spark)
         checkpoint = self.checkpoint and replace(self.checkpoint, reader=reader)
         return replace(self, commits=self.commits.in_session(reader), checkpoint=checkpoint)
 
     def with_options(self, options: Mapping[str, str]) -> LogReader:
-        """The same reader with other settings for what it has yet to read."""
+        """Return the same reader with other settings for later reads."""
         return self._with(replace(self.reader, options=options))
 
     def with_store(self, store: LogStore) -> LogReader:
-        """The same reader with another store of the same log."""
+        """Return the same reader with another store of the same log."""
         return self._with(replace(self.reader, store=store))
 
     def _with(self, reader: LogFileReader) -> LogReader:
@@ -141,22 +139,24 @@ class LogReader:
         return replace(self, commits=commits, checkpoint=checkpoint)
 
     def with_sidecars(self, chosen: Sequence[Sidecar]) -> LogReader:
-        """The reader of the same segment whose checkpoint has these sidecars alone."""
+        """Return the reader of the same segment with only these sidecars of the checkpoint."""
         checkpoint = self.checkpoint and replace(self.checkpoint, chosen=tuple(chosen))
         return replace(self, checkpoint=checkpoint, file_lists=FileLists())
 
     def estimate_file_actions(self) -> tuple[int, int]:
-        """The number of live files and of tombstones after replay, as exact as it can be known
-        without replay: enough to lay them out. Costs a Spark job where the checkpoint's tags do not
-        tell, and one where the driver does not search the commits.
+        """Estimate the numbers of live files and tombstones without replay: enough to lay them out.
+
+        Costs a Spark job if the checkpoint's tags do not have its numbers, and one if the driver
+        does not search the commits.
         """
         adds, removes = (0, 0) if self.checkpoint is None else self.checkpoint.count_file_actions()
         new, gone = self.commits.count_file_actions()
         return max(adds + new - gone, new), removes + gone
 
     def totals_in_tags(self) -> tuple[int, int] | None:
-        """The number of live files and their bytes; None unless the tags of all sidecars tell and
-        no commit follows the checkpoint.
+        """Return the number of live files and their bytes, by the tags of all sidecars.
+
+        None if a sidecar lacks the tags, or a commit follows the checkpoint.
         """
         if self.checkpoint is None or self.has_commits:
             return None
@@ -167,7 +167,7 @@ class LogReader:
         return (sum(one.num_adds for one in tags), sum(sizes)) if len(sizes) == len(tags) else None
 
     def size_at_most(self) -> int | None:
-        """An upper bound of the live files' bytes; None if it takes more than the driver has."""
+        """Return an upper bound of the live files' bytes; None if the driver has none."""
         in_tags = self.totals_in_tags()
         if in_tags is not None:
             return in_tags[1]
@@ -175,9 +175,7 @@ class LogReader:
 
     @property
     def contents(self) -> str:
-        """A text that identifies the contents of the log: its place, its files as listed, and their
-        lines as far as the driver has them.
-        """
+        """A text that identifies the log's contents: its root, files and local lines."""
         checkpoint = () if self.checkpoint is None else self.checkpoint.checkpoint.files
         files = (
             f"{file.name} {file.size_bytes} {file.modification_time_ms}"
@@ -185,10 +183,8 @@ class LogReader:
         )
         lines = self.commits.local_lines
         texts = () if lines is None else lines["line"].to_pylist()
-        return "\n".join((self.store.table_root, *files, *texts))
+        return "\n".join((self.table_root, *files, *texts))
 
     def vectors_at_most(self) -> int | None:
-        """An upper bound of the live files' deletion vectors; None if it takes more than the driver
-        has.
-        """
+        """Return an upper bound of the deletion vectors; None if the driver has none."""
         return self.commits.count_naming("deletionVector") if self.checkpoint is None else None

@@ -1,4 +1,4 @@
-"""Paths that name a version of a table, as delta-spark reads them: ``/path@v5``,
+"""Paths that name a version of a table, as in delta-spark: ``/path@v5``,
 ``/path@20240501120000000``.
 """
 
@@ -19,23 +19,18 @@ _AT = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<time>\d{17}))")
 
 
 def split_path(spark: SparkSession, path: str) -> tuple[str, Version | None, datetime | None]:
-    """Return the path of a table, and the version or time that the text names.
+    """Return the path of a table, and the version or time that follows it.
 
-    A table whose own path looks so is that table. Times are in the session's time zone.
-
-    Raises
-    ------
-    InvalidTimestampError
-        The digits are no time.
+    A table whose own path has this form is taken as it is. Times are in the session's time zone.
     """
-    found = _AT.fullmatch(path)
-    if found is None or _is_table(spark, path):
+    match = _AT.fullmatch(path)
+    if match is None or _is_table(spark, path):
         return path, None, None
-    if found["version"] is not None:
-        return found["path"], int(found["version"]), None
-    digits = found["time"]
+    if match["version"] is not None:
+        return match["path"], int(match["version"]), None
+    digits = match["time"]
     time = "{}{}{}{}-{}{}-{}{} {}{}:{}{}:{}{}.{}{}{}".format(*digits)
-    return found["path"], None, session_time(spark, text_literal(time))
+    return match["path"], None, session_time(spark, text_literal(time))
 
 
 def _is_table(spark: SparkSession, path: str) -> bool:

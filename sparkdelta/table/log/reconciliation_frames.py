@@ -44,7 +44,7 @@ def keyed_file_actions(actions: DataFrame, *, table_root: str, is_local: bool) -
 
 
 def keyed_actions(actions: DataFrame, key: str, *, is_local: bool) -> DataFrame:
-    """Return the actions whose key (SQL) is not null, with it and partitioned by it."""
+    """Return the actions whose key (SQL) is not null, partitioned by it."""
     keyed = actions.selectExpr("version", "add", "remove", f"{key} AS {_PATH}").filter(
         f"{_PATH} IS NOT NULL"
     )
@@ -52,15 +52,10 @@ def keyed_actions(actions: DataFrame, key: str, *, is_local: bool) -> DataFrame:
 
 
 def newest_file_actions(keyed: DataFrame) -> DataFrame:
-    """Return the newest action of each logical file in a range of commits.
+    """Return the newest action of each logical file, from `keyed_file_actions`.
 
     Within one commit, the protocol allows one action per logical file. If a table violates that, an
     add takes precedence over a remove of the same logical file, and repeated adds count once.
-
-    Parameters
-    ----------
-    keyed
-        The result of `keyed_file_actions`.
 
     Returns
     -------
@@ -79,24 +74,14 @@ def newest_file_actions(keyed: DataFrame) -> DataFrame:
 
 
 def superseding_keys(keyed: DataFrame) -> DataFrame:
-    """Return the keys of all file actions of a range of commits, which supersede earlier actions.
-
-    Parameters
-    ----------
-    keyed
-        The result of `keyed_file_actions`.
-    """
+    """Return the keys of `keyed_file_actions`, which supersede earlier actions."""
     return _identified(keyed).selectExpr(_PATH, _DV, _IS_ADD, f"xxhash64({_PATH}) AS {_HASH}")
 
 
 def superseding_files(files: DataFrame) -> DataFrame:
-    """Return the keys of file actions without deletion vectors, in the columns of
-    `superseding_keys`.
+    """Return files without deletion vectors in the columns of `superseding_keys`.
 
-    Parameters
-    ----------
-    files
-        path STRING (canonical), is_add BOOLEAN.
+    `files` has path STRING (canonical), is_add BOOLEAN.
     """
     return files.selectExpr(
         f"path AS {_PATH}", f"'' AS {_DV}", f"is_add AS {_IS_ADD}", f"xxhash64(path) AS {_HASH}"
@@ -116,13 +101,7 @@ def _identified(keyed: DataFrame) -> DataFrame:
 
 
 def contradicting_commits(actions: DataFrame, *, table_root: str) -> DataFrame:
-    """Return the versions (version LONG) with an add and a remove of the same logical file.
-
-    Parameters
-    ----------
-    actions
-        version LONG, add STRUCT, remove STRUCT.
-    """
+    """Return the versions (version LONG) with an add and a remove of the same logical file."""
     return (
         _identified(keyed_file_actions(actions, table_root=table_root, is_local=True))
         .groupBy("version", _PATH, _DV)
@@ -149,67 +128,30 @@ def newest_removes(newest: DataFrame) -> DataFrame:
     return newest.filter(f"NOT {_IS_ADD}").select("remove.*")
 
 
-def surviving_adds(
-    checkpoint_adds: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
-) -> DataFrame:
-    """Return the adds of a checkpoint that no later commit supersedes.
-
-    Parameters
-    ----------
-    checkpoint_adds
-        The fields of the add action, at least path and deletionVector.
-    keys
-        The `superseding_keys` of the commits after the checkpoint.
-    broadcast_keys
-        True to broadcast the keys; False to let Spark choose the join.
-    """
-    return _surviving(
-        checkpoint_adds, keys, _SUPERSEDED_ADD, table_root=table_root, broadcast_keys=broadcast_keys
-    )
-
-
-def surviving_removes(
-    checkpoint_removes: DataFrame, keys: DataFrame, *, table_root: str, broadcast_keys: bool
-) -> DataFrame:
-    """Return the tombstones of a checkpoint that no later commit supersedes."""
-    return _surviving(
-        checkpoint_removes,
-        keys,
-        _SUPERSEDED_REMOVE,
-        table_root=table_root,
-        broadcast_keys=broadcast_keys,
-    )
-
-
-def superseded_actions(
-    checkpoint_actions: DataFrame,
+def surviving_actions(
+    actions: DataFrame,
     keys: DataFrame,
     *,
     are_adds: bool,
     table_root: str,
     broadcast_keys: bool,
-) -> DataFrame:
-    """Return the adds or removes of a checkpoint that later commits supersede."""
-    return _surviving(
-        checkpoint_actions,
-        keys,
-        _SUPERSEDED_ADD if are_adds else _SUPERSEDED_REMOVE,
-        table_root=table_root,
-        broadcast_keys=broadcast_keys,
-        join="left_semi",
-    )
-
-
-def _surviving(
-    checkpoint: DataFrame,
-    keys: DataFrame,
-    superseded: str,
-    *,
-    table_root: str,
-    broadcast_keys: bool,
     join: str = "left_anti",
 ) -> DataFrame:
-    keyed = checkpoint.selectExpr(
+    """Return the adds or the removes of a checkpoint that no later commit supersedes.
+
+    Parameters
+    ----------
+    actions
+        The fields of the actions, at least path and deletionVector.
+    keys
+        The `superseding_keys` of the commits after the checkpoint.
+    broadcast_keys
+        True to broadcast the keys; False to let Spark choose the join.
+    join
+        ``left_semi`` for the superseded actions instead.
+    """
+    superseded = _SUPERSEDED_ADD if are_adds else _SUPERSEDED_REMOVE
+    keyed = actions.selectExpr(
         "*",
         f"{canonical_path('path', table_root=table_root)} AS c{_PATH}",
         f"{deletion_vector_id('deletionVector')} AS c{_DV}",
@@ -233,11 +175,6 @@ def newest_by_key(actions: DataFrame, *, action: str, key: str) -> DataFrame:
     ----------
     actions
         version LONG and a struct column named `action`; rows of a checkpoint have version -1.
-
-    Returns
-    -------
-    DataFrame
-        The fields of the action, one row per key.
     """
     newest = "row_number() OVER (PARTITION BY _key ORDER BY version DESC)"
     return (

@@ -1,4 +1,4 @@
-"""Times that a user writes as SQL, as the user's session understands them."""
+"""SQL timestamp expressions of a user, evaluated in the user's session."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ from sparkdelta.exceptions import InvalidTimestampError
 
 
 def session_time(spark: SparkSession, expression: str) -> datetime:
-    """Return the time that a SQL expression gives in the session's time zone; takes no Spark job.
+    """Evaluate a SQL timestamp in the session's time zone, without a Spark job.
 
-    Raises
-    ------
-    InvalidTimestampError
-        The expression is not valid, not deterministic, or null.
+    The expression must be valid, deterministic and not null.
     """
     engine = engine_of(spark)
     cast = f"unix_micros(CAST(({expression}) AS TIMESTAMP_LTZ)) AS micros"

@@ -1,4 +1,4 @@
-"""The reconciled state of a snapshot as lazy DataFrames.
+"""The reconciled state of a snapshot, as lazy DataFrames.
 
 References
 ----------
@@ -46,8 +46,7 @@ from sparkdelta.table.log.reconciliation_frames import (
     newest_removes,
     superseding_files,
     superseding_keys,
-    surviving_adds,
-    surviving_removes,
+    surviving_actions,
 )
 
 Skipping: TypeAlias = DataSkipping | FileMarks | PathFilter
@@ -60,7 +59,7 @@ _LEAST_BYTES_PER_FILE = 8  # in a checkpoint, where paths differ in little but t
 
 @dataclass(frozen=True, slots=True)
 class CachedAdds:
-    """The live adds of a version as `TableState.adds` gives them without JSON, kept in Spark."""
+    """The live adds of a version, without JSON statistics, kept in Spark."""
 
     version: Version
     adds: DataFrame
@@ -73,13 +72,11 @@ class TableState:
     Attributes
     ----------
     num_files
-        The number of live files, where the version checksum tells.
+        The number of live files, if the version checksum has it.
     cached
         The live files of this version or an earlier one; used instead of the checkpoint.
     known
-        The only live adds that are of interest; used instead of the log.
-    shows_progress
-        True to show a progress bar for a long query, see `base.spark.progress`.
+        The only live adds of interest; used instead of the log.
     """
 
     log: LogReader
@@ -91,7 +88,7 @@ class TableState:
     shows_progress: bool = False
 
     def has_few_files(self, bound: int) -> bool:
-        """True if there are surely no more live files than a bound, without reading the log."""
+        """Return True if the log surely has at most `bound` live files, without reading it."""
         if self.num_files is not None:
             return self.num_files <= bound
         lines, checkpoint = self.log.commits.local_lines, self.log.checkpoint
@@ -101,12 +98,9 @@ class TableState:
         return int(lines.num_rows) + stored <= bound
 
     def scan_files(self, *fields: str, skipping: Skipping | None = None) -> DataFrame:
-        """The named fields of the live add actions, as in the log, and NUM_RECORDS.
+        """Return the named fields of the live add actions, as in the log, and NUM_RECORDS.
 
-        Parameters
-        ----------
-        skipping
-            Leaves out the files that it finds to hold no matching row, or marks them.
+        `skipping` leaves out the files without a matching row, or marks them.
         """
         if self.cached is not None:
             adds = self._adds_since_cached(self.cached, skipping)
@@ -117,14 +111,10 @@ class TableState:
     def adds(
         self, *, with_json: bool = True, skipping: DataSkipping | PathFilter | None = None
     ) -> DataFrame:
-        """The live adds with typed partition values and statistics.
+        """Return the live adds with typed partition values and statistics.
 
-        Parameters
-        ----------
-        with_json
-            False to leave out the text `stats`, most of an action's bytes.
-        skipping
-            Leaves out the files that it finds to hold no matching row.
+        Without `with_json`, the text `stats`, most of an action's bytes, is left out. `skipping`
+        leaves out the files without a matching row.
         """
         if self.cached is not None and not with_json:
             return self._adds_since_cached(self.cached, skipping)
@@ -132,20 +122,19 @@ class TableState:
         return self._typed(adds, with_json=with_json)
 
     def with_known(self, adds: LocalAddFiles) -> TableState:
-        """The state with these files as its only live files."""
+        """Return the state with these files as its only live files."""
         return replace(self, known=adds, num_files=adds.texts.num_rows, cached=None)
 
     def adds_as_stored(self) -> tuple[DataFrame, StoredFacts]:
-        """The live adds as in the log, with the typed columns that the checkpoint has, and a
-        description of these columns.
-        """
+        """Return the live adds as in the log, and the typed columns that they have."""
         return self._live_adds(), self._stored()
 
     def sampled_adds(
         self, fraction: float, columns: Sequence[tuple[str, ...]]
     ) -> tuple[DataFrame, StoredFacts]:
-        """A sample of the adds in the log, live or not, in the form of `adds_as_stored`, with only
-        the partition values and the statistics of some columns: costs no replay.
+        """Sample the adds in the log, live or not, in the form of `adds_as_stored`, without replay.
+
+        Only the partition values and the statistics of some columns are read.
         """
         fields = [ADD[name] for name in ("path", "partitionValues", "stats")]
         new = self.log.commits.actions("add").filter("add.path IS NOT NULL")
@@ -162,29 +151,24 @@ class TableState:
         return adds.sample(fraction, _SEED), stored
 
     def with_sidecars(self, chosen: Sequence[Sidecar]) -> TableState:
-        """The state if the checkpoint had these sidecars alone."""
+        """Return the state as if the checkpoint had only these sidecars."""
         return replace(self, log=self.log.with_sidecars(chosen), cached=None)
 
     def removes(self) -> DataFrame:
-        """The tombstones, expired ones included."""
+        """Return the tombstones, expired ones included."""
         new = self._new_removes()
         if self.log.checkpoint is None:
             return new
         removes = self.log.checkpoint.file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
-        survivors = surviving_removes(
-            removes,
-            self._superseding,
-            table_root=self.log.store.table_root,
-            broadcast_keys=self.log.commits.broadcasts_keys,
-        )
+        survivors = self._surviving(removes, self._superseding, are_adds=False)
         return survivors.unionByName(new)
 
     def file_references(self) -> DataFrame:
-        """The live adds and the tombstones, expired ones included, with the fields of
-        `FILE_REFERENCES`; other rows have neither. Without a checkpoint, they are reconciled
-        together.
+        """Return the live adds and all tombstones, with the fields of `FILE_REFERENCES`.
+
+        Other rows have neither. Without a checkpoint, they are reconciled together.
         """
         if self.log.checkpoint is None and self.known is None:
             commits = self.log.commits
@@ -192,7 +176,7 @@ class TableState:
             if commits.distinct_files is not None:
                 return actions.select("add", "remove")
             keyed = keyed_file_actions(
-                actions, table_root=self.log.store.table_root, is_local=commits.is_local
+                actions, table_root=self.log.table_root, is_local=commits.is_local
             )
             return newest_actions(newest_file_actions(keyed))
         adds = _as_action(self._live_adds(), FILE_REFERENCES["add"])
@@ -200,11 +184,11 @@ class TableState:
         return adds.unionByName(removes, allowMissingColumns=True)
 
     def transactions(self) -> DataFrame:
-        """The latest `txn` of each application."""
+        """Return the latest `txn` of each application."""
         return self._newest_by_key("txn", TXN, key="appId")
 
     def domain_metadata(self) -> DataFrame:
-        """The latest `domainMetadata` of each domain that is not removed."""
+        """Return the latest `domainMetadata` of each domain that is not removed."""
         latest = self._newest_by_key("domainMetadata", DOMAIN_METADATA, key="domain")
         return latest.filter("NOT coalesce(removed, false)")
 
@@ -212,7 +196,7 @@ class TableState:
 
     @cached_property
     def keyed_commits(self) -> DataFrame:
-        """The file actions of the commits, as `keyed_file_actions` gives them."""
+        """The file actions of the commits, by `keyed_file_actions`."""
         return self._keyed_above(None)
 
     @cached_property
@@ -221,17 +205,17 @@ class TableState:
 
     @cached_property
     def _superseding(self) -> DataFrame:
-        """The keys of the file actions of the commits, as `superseding_keys` gives them."""
+        """The keys of the file actions of the commits, in the columns of `superseding_keys`."""
         files = self.log.commits.distinct_files
         if files is None:
             return superseding_keys(self.keyed_commits)
         return superseding_files(local_frame(self.log.spark, files, DISTINCT_FILES))
 
     def _keyed_above(self, above: Version | None) -> DataFrame:
-        """The file actions of the commits above a version."""
+        """Return the file actions of the commits above a version, by `keyed_file_actions`."""
         return keyed_file_actions(
             self.log.commits.actions("add", "remove", above=above),
-            table_root=self.log.store.table_root,
+            table_root=self.log.table_root,
             is_local=self.log.commits.is_local,
         )
 
@@ -243,12 +227,9 @@ class TableState:
     def _live_adds(
         self, skipping: Skipping | None = None, *, without_job: bool = False
     ) -> DataFrame:
-        """The adds of `_all_adds` without the files that data skipping leaves out.
+        """Return the adds of `_all_adds` without the files that data skipping leaves out.
 
-        Parameters
-        ----------
-        without_job
-            True for a frame that costs no Spark job, where the log allows one.
+        With `without_job`, the frame costs no Spark job, if the log allows that.
         """
         if self.known is not None:
             return _kept(self.known.frame, skipping, NOTHING_STORED)
@@ -268,7 +249,7 @@ class TableState:
         return survivors.unionByName(new, allowMissingColumns=True)
 
     def _new_adds(self, *, without_job: bool) -> DataFrame:
-        """The live adds of the commits."""
+        """Return the live adds of the commits."""
         commits = self.log.commits
         if commits.distinct_files is None:
             return newest_adds(self._newest)
@@ -277,7 +258,7 @@ class TableState:
         return rows.filter("add.path IS NOT NULL").select("add.*")
 
     def _new_removes(self) -> DataFrame:
-        """The tombstones of the commits."""
+        """Return the tombstones of the commits."""
         commits = self.log.commits
         # With a checkpoint and keys of the text, lines are parsed so that a damaged one fails.
         if not commits.may_hold("remove") and (
@@ -298,16 +279,19 @@ class TableState:
         survivors = self._surviving(adds, superseding_keys(keyed))
         return survivors.unionByName(self._typed(new, with_json=False))
 
-    def _surviving(self, adds: DataFrame, keys: DataFrame) -> DataFrame:
-        return surviving_adds(
-            adds,
+    def _surviving(
+        self, actions: DataFrame, keys: DataFrame, *, are_adds: bool = True
+    ) -> DataFrame:
+        return surviving_actions(
+            actions,
             keys,
-            table_root=self.log.store.table_root,
+            are_adds=are_adds,
+            table_root=self.log.table_root,
             broadcast_keys=self.log.commits.broadcasts_keys,
         )
 
     def _stored(self) -> StoredFacts:
-        """The typed columns of the checkpoint."""
+        """Describe the typed columns of the checkpoint."""
         if self.log.checkpoint is None:
             return NOTHING_STORED
         return stored_in_checkpoint(
@@ -367,7 +351,7 @@ class TableState:
 
 
 def num_records() -> str:
-    """SQL of the number of rows of an added file, of its statistics."""
+    """Return SQL for the number of rows in an added file's JSON statistics."""
     return "try_cast(get_json_object(stats, '$.numRecords') AS BIGINT)"
 
 
@@ -376,7 +360,7 @@ def _add_field(
     stored: StoredFacts,
     fields: Sequence[StructField] = tuple(ADD.fields),
 ) -> StructField:
-    """`add` with the typed columns of the checkpoint, as far as they are of use."""
+    """Return the field `add` with the typed columns that the checkpoint has."""
     typed = [StructField(STATS_PARSED, stored.statistics)] if stored.statistics else []
     add = checkpoint.stored_add_type()
     if add is not None and stored.partition_values:
@@ -385,7 +369,7 @@ def _add_field(
 
 
 def _as_action(rows: DataFrame, action: StructField) -> DataFrame:
-    """The fields of an action as one column."""
+    """Pack the fields of an action into one column."""
     assert isinstance(action.dataType, StructType)
     return rows.select(F.struct(*action.dataType.names).alias(action.name))
 

@@ -1,4 +1,4 @@
-"""The version of a table that was the latest at a moment.
+"""Time travel: the version of a table that was the latest at a moment.
 
 References
 ----------
@@ -22,7 +22,6 @@ from sparkdelta.exceptions import (
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
-from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_times import (
@@ -35,7 +34,6 @@ from sparkdelta.table.log.commit_timestamp_rules import (
     utc_datetime,
     version_at_or_before,
 )
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import load_log
 
 _TIMESTAMP = re.compile(
@@ -47,12 +45,9 @@ _TIMESTAMP = re.compile(
 
 
 def timestamp_ms(value: str | datetime | date) -> int:
-    """A moment in milliseconds since the epoch; without a zone it is UTC, and a date is its
-    midnight.
+    """Convert a moment to milliseconds since the epoch.
 
-    Raises
-    ------
-    InvalidTimestampError
+    Without a zone it is UTC; a date is its midnight.
 
     Examples
     --------
@@ -87,26 +82,11 @@ def _parse(text: str) -> datetime:
 def version_at_timestamp(
     spark: SparkSession, path: str, timestamp: str | datetime | date
 ) -> Version:
-    """The version that was the latest at a moment.
-
-    Raises
-    ------
-    TimestampEarlierThanCommitRetentionError
-        Before the earliest commit that can still be read.
-    TimestampGreaterThanCommitError
-        After the latest commit.
-    InvalidTimestampError
-    """
+    """Find the version that was the latest at a moment."""
     moment = timestamp_ms(timestamp)
     store = open_log(spark, path)
     loaded = load_log(spark, store, None, {})
-    configuration = TableConfiguration.validate(
-        loaded.protocol,
-        loaded.metadata,
-        path=store.table_root,
-        has_catalog=has_catalog(store),
-    )
-    in_commit = configuration.in_commit_timestamps
+    in_commit = loaded.configuration.in_commit_timestamps
     latest = commit_timestamp(loaded.log, in_commit, loaded.checksum)
     version = loaded.log.segment.version
     listing = [file for file in list_log_files(store) if file.version <= version]
@@ -121,8 +101,8 @@ def version_at_timestamp(
         raise TimestampGreaterThanCommitError(
             timestamp=timestamp, latest=utc_datetime(latest), path=store.table_root
         )
-    found = newest_commit_at(spark, store, commits, in_commit, moment)
-    if found is None:
+    newest = newest_commit_at(spark, store, commits, in_commit, moment)
+    if newest is None:
         bound = in_commit.enablement_timestamp
         # File times of a copied table are those of the copy, after the in-commit timestamps.
         by_file = bool(times) and (not inside or bound is None or times[0][1] < bound)
@@ -130,7 +110,7 @@ def version_at_timestamp(
         raise TimestampEarlierThanCommitRetentionError(
             timestamp=timestamp, earliest=utc_datetime(earliest), path=store.table_root
         )
-    return found
+    return newest
 
 
 def newest_commit_at(
@@ -140,12 +120,9 @@ def newest_commit_at(
     in_commit: InCommitTimestamps,
     moment_ms: int,
 ) -> Version | None:
-    """The version of the newest commit not newer than a moment; None if all are.
+    """Find the newest commit that is not newer than a moment; None if all are newer.
 
-    Parameters
-    ----------
-    commits
-        In order, without gaps.
+    `commits` are in order, without gaps.
     """
     inside, outside = _by_kind_of_time(commits, in_commit)
     bound = in_commit.enablement_timestamp
@@ -157,7 +134,7 @@ def newest_commit_at(
 def _by_kind_of_time(
     commits: Sequence[LogFile], in_commit: InCommitTimestamps
 ) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
-    """The commits that hold their timestamps, and those before them."""
+    """Split commits into those with in-commit timestamps, and those before them."""
     inside = [file for file in commits if has_in_commit_timestamp(in_commit, file.version)]
     return inside, commits[: len(commits) - len(inside)]
 
@@ -165,9 +142,7 @@ def _by_kind_of_time(
 def _last_in_commit(
     spark: SparkSession, store: LogStore, commits: Sequence[LogFile], moment: int
 ) -> Version | None:
-    """The last version not newer than a moment, by binary search over in-commit timestamps, which
-    grow with the version.
-    """
+    """Search in-commit timestamps, which increase, for the last version not newer than a moment."""
     low, high = 0, len(commits)
     while low < high:
         middle = (low + high) // 2

@@ -11,13 +11,9 @@ from sparkdelta.table.log.absolute_file_frames import encoded_path, vector_file
 
 
 def vector_uri(vector: str) -> str:
-    """Return SQL for the path of a deletion vector's file as a URI (STRING), relative to the
-    table's root or absolute; null for an inline vector or none.
+    """Return SQL for the URI (STRING) of a deletion vector's file, relative or absolute.
 
-    Parameters
-    ----------
-    vector
-        SQL expression of type STRUCT.
+    Null for an inline vector, or without one.
     """
     name = f"{vector}.pathOrInlineDv"
     return (

@@ -27,7 +27,6 @@ from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.checksum.version_checksum_frames import file_bins
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
-from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import LogSegment, extend_log_segment
 from sparkdelta.table.log.commit_times import commit_timestamp
@@ -42,17 +41,17 @@ from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The state of a table at one version; it and every DataFrame from it keep to that version.
+    """The state of a table at one version. The DataFrames from it keep to that version.
 
-    Made by `sparkdelta.load_snapshot`.
+    Load one with `sparkdelta.load_snapshot`.
 
     References
     ----------
     PROTOCOL.md#delta-table-specification
     """
 
-    _loaded: LoadedLog = field(repr=False)
     _state: TableState = field(repr=False)
+    _checksum: VersionChecksum | None = field(repr=False)
 
     @property
     def version(self) -> Version:
@@ -61,15 +60,15 @@ class Snapshot:
     @property
     def path(self) -> str:
         """The table's root as Spark names it, decoded."""
-        return self._loaded.log.store.table_root
+        return self.log.table_root
 
     @property
     def protocol(self) -> Protocol:
-        return self._loaded.protocol
+        return self.configuration.protocol
 
     @property
     def metadata(self) -> Metadata:
-        return self._loaded.metadata
+        return self.configuration.metadata
 
     def __repr__(self) -> str:
         shown = [repr(self.path), f"version={self.version}"]
@@ -98,8 +97,8 @@ class Snapshot:
 
     @property
     def _knows_timestamp(self) -> bool:
-        """True if `timestamp` is known without reading a commit."""
-        in_commit, checksum = self.configuration.in_commit_timestamps, self._loaded.checksum
+        """True if `timestamp` needs no read of a commit."""
+        in_commit, checksum = self.configuration.in_commit_timestamps, self._checksum
         return (
             not has_in_commit_timestamp(in_commit, self.version)
             or (checksum is not None and checksum.in_commit_timestamp is not None)
@@ -119,7 +118,7 @@ class Snapshot:
     @property
     def segment(self) -> LogSegment:
         """The files of the log that make up this version."""
-        return self._loaded.log.segment
+        return self.log.segment
 
     @property
     def configuration(self) -> TableConfiguration:
@@ -127,13 +126,13 @@ class Snapshot:
 
     @property
     def version_checksum(self) -> VersionChecksum | None:
-        """The `.crc` of exactly this version, where there is one."""
-        return self._loaded.checksum
+        """The `.crc` of exactly this version, if there is one."""
+        return self._checksum
 
     @property
     def log(self) -> LogReader:
         """The reader of this version's log segment."""
-        return self._loaded.log
+        return self._state.log
 
     @property
     def state(self) -> TableState:
@@ -144,20 +143,19 @@ class Snapshot:
     def timestamp(self) -> datetime | None:
         """The time of this version's commit, in UTC.
 
-        The in-commit timestamp where they are enabled, else the commit file's modification time;
-        None where the commit file is gone and a checkpoint alone is left.
+        The in-commit timestamp if they are enabled, else the commit file's modification time; None
+        if only a checkpoint is left of the version.
         """
         return None if self.timestamp_ms is None else utc_datetime(self.timestamp_ms)
 
     @cached_property
     def timestamp_ms(self) -> int | None:
         """`timestamp` in milliseconds since the epoch."""
-        return commit_timestamp(
-            self._loaded.log, self.configuration.in_commit_timestamps, self._loaded.checksum
-        )
+        in_commit = self.configuration.in_commit_timestamps
+        return commit_timestamp(self.log, in_commit, self._checksum)
 
     def add_files(self) -> DataFrame:
-        """The live data files: add actions after Action Reconciliation, one row per logical file.
+        """Return the live data files: the reconciled add actions, one row per logical file.
 
         Returns
         -------
@@ -175,7 +173,7 @@ class Snapshot:
         return self._state.adds()
 
     def remove_files(self) -> DataFrame:
-        """The tombstones that are still in the log, expired or not, one row per logical file.
+        """Return the tombstones in the log, expired or not, one row per logical file.
 
         Returns
         -------
@@ -191,7 +189,9 @@ class Snapshot:
         return self._state.removes()
 
     def transactions(self) -> DataFrame:
-        """appId STRING, version LONG, lastUpdated LONG (ms): the latest of each application. Lazy.
+        """Return the latest transaction of each application. Lazy.
+
+        appId STRING, version LONG, lastUpdated LONG (ms).
 
         References
         ----------
@@ -200,7 +200,9 @@ class Snapshot:
         return self._state.transactions()
 
     def domain_metadata(self) -> DataFrame:
-        """domain STRING, configuration STRING, removed BOOLEAN (false): the live domains. Lazy.
+        """Return the domains that are not removed. Lazy.
+
+        domain STRING, configuration STRING, removed BOOLEAN (false).
 
         References
         ----------
@@ -209,7 +211,7 @@ class Snapshot:
         return self._state.domain_metadata()
 
     def live_file_totals(self) -> DataFrame:
-        """num_files LONG, size_in_bytes LONG: one row. Lazy."""
+        """Return one row: num_files LONG, size_in_bytes LONG. Lazy."""
         sizes = self._state.scan_files("size")
         return sizes.agg(
             F.count("*").alias("num_files"),
@@ -217,7 +219,8 @@ class Snapshot:
         )
 
     def file_bins(self, size_boundaries: Sequence[int]) -> DataFrame:
-        """The live files by bins of their sizes and deleted rows, see `base.protocol.file_totals`.
+        """Count the live files by size and deleted rows, see `base.protocol.file_totals`.
+
         Lazy.
 
         References
@@ -234,7 +237,7 @@ class Snapshot:
         *,
         max_driver_files: int = MAX_DRIVER_FILES,
     ) -> Scan:
-        """A read of this version.
+        """Return a read of this version.
 
         Parameters
         ----------
@@ -242,33 +245,34 @@ class Snapshot:
             Rows to keep, as SQL text or a Column.
         columns
             Columns to return, in this order; all by default. ``_metadata.row_id`` and
-            ``_metadata.row_commit_version`` ask for those of row tracking.
+            ``_metadata.row_commit_version`` are the columns of row tracking.
         max_driver_files
-            The longest list of files that the driver may hold; executors read the files of a
-            longer one by themselves.
+            The longest list of files that the driver may hold; executors read a longer list.
         """
         names = checked_names(columns, "columns")
         bound = checked_count(max_driver_files, "max_driver_files", least=0)
         bound = MAX_DRIVER_FILES if bound is None else bound
-        return Scan(self._state, where, names, bound, self._loaded.checksum)
+        return Scan(self._state, where, names, bound, self._checksum)
 
     def candidates(self, predicate: Predicate | None, columns: Sequence[str] | None = None) -> Scan:
-        """A read of the rows that a predicate may be true of: others may be left out, as far as
-        statistics and conditions that cannot fail allow; all rows without a predicate.
+        """Return a read of all rows that may match a predicate, or of all rows without one.
+
+        Rows that do not match may be left out, as far as statistics and conditions that cannot fail
+        allow.
         """
         names = None if columns is None else tuple(columns)
-        return Scan(self._state, None, names, MAX_DRIVER_FILES, self._loaded.checksum, predicate)
+        return Scan(self._state, None, names, MAX_DRIVER_FILES, self._checksum, predicate)
 
     def is_altered_since(self, other: Snapshot) -> bool:
-        """True if another version has other metadata or another protocol."""
+        """Return True if another version has other metadata or another protocol."""
         return self.metadata != other.metadata or self.protocol != other.protocol
 
     def refresh(self) -> Snapshot:
-        """The latest version; reads only the commits that are new, and returns itself if none is.
+        """Return the latest version: this snapshot if it is the latest. Only new commits are read.
 
-        A cached state stays of use: later commits are reconciled with it.
+        A cached state stays in use: later commits are reconciled with it.
         """
-        log = self._loaded.log
+        log = self.log
         new = list_log_files(log.store, listing_prefix(self.version + 1))
         if not any(file.kind is LogFileKind.COMMIT for file in new):
             return self
@@ -277,68 +281,58 @@ class Snapshot:
         return self._extended(new)
 
     def advanced_to(self, version: Version) -> Snapshot:
-        """A later version, by reading only the commits up to it that are new."""
+        """Return a later version, reading only the new commits up to it."""
         new = list_log_files(self.log.store, listing_prefix(self.version + 1))
         return self._extended([f for f in new if f.version <= version and not f.kind.is_checkpoint])
 
     def in_session(self, spark: SparkSession) -> Snapshot:
-        """The same snapshot with its DataFrames in another session; its cache stays behind."""
-        loaded = replace(self._loaded, log=self._loaded.log.in_session(spark))
-        return Snapshot(loaded, replace(self._state, log=loaded.log, cached=None))
+        """Return this snapshot with its DataFrames in another session, without its cache."""
+        state = replace(self._state, log=self.log.in_session(spark), cached=None)
+        return Snapshot(state, self._checksum)
 
     def _extended(self, new: Sequence[LogFile]) -> Snapshot:
         segment = extend_log_segment(self.segment, new, path=self.path)
-        return self._with(extend_log(self._loaded, segment))
+        return self._with(extend_log(self.log, segment, self.protocol, self.metadata))
 
     def _with(self, loaded: LoadedLog) -> Snapshot:
-        """The snapshot of a later log, with the cached state as far as it can be used."""
-        loaded = _marked(loaded)
-        configuration = TableConfiguration.validate(
-            loaded.protocol,
-            loaded.metadata,
-            path=self.path,
-            has_catalog=has_catalog(loaded.log.store),
-        )
-        cached = self._state.cached
-        if cached is not None and not _keeps_cache(
-            configuration, self.configuration, loaded, cached
-        ):
+        """Return the snapshot of a later log, with the cached files if they are still usable."""
+        log, configuration, cached = _marked(loaded.log), loaded.configuration, self._state.cached
+        if cached is not None and not _keeps_cache(configuration, self.configuration, log, cached):
             cached = None
         state = replace(
             self._state,
-            log=loaded.log,
+            log=log,
             configuration=configuration,
-            num_files=_num_files(loaded),
+            num_files=loaded.num_files,
             cached=cached,
         )
-        return Snapshot(loaded, state)
+        return Snapshot(state, loaded.checksum)
 
     def cache(self) -> Snapshot:
-        """This snapshot with its live files kept in Spark (memory, then disk) for repeated
-        planning.
+        """Return this snapshot with its live files kept in Spark (memory, then disk).
 
-        The frames are those of `Scan.files`: without the JSON statistics. `uncache` lets them go.
+        Repeated planning is faster with it. The frames are those that `Scan.files` returns, without
+        the JSON statistics. `uncache` releases them.
         """
         if self._state.cached is not None and self._state.cached.version == self.version:
             return self
         adds = self._state.adds(with_json=False).persist(StorageLevel.MEMORY_AND_DISK)
-        return Snapshot(self._loaded, replace(self._state, cached=CachedAdds(self.version, adds)))
+        cached = CachedAdds(self.version, adds)
+        return Snapshot(replace(self._state, cached=cached), self._checksum)
 
     def uncache(self) -> Snapshot:
-        """This snapshot without the files that `cache` kept, which Spark releases."""
+        """Return this snapshot without the files that `cache` kept, which Spark releases."""
         if self._state.cached is None:
             return self
         self._state.cached.adds.unpersist()
-        return Snapshot(self._loaded, replace(self._state, cached=None))
+        return Snapshot(replace(self._state, cached=None), self._checksum)
 
 
 def _keeps_cache(
-    new: TableConfiguration, old: TableConfiguration, loaded: LoadedLog, cached: CachedAdds
+    new: TableConfiguration, old: TableConfiguration, log: LogReader, cached: CachedAdds
 ) -> bool:
-    """True if cached files fit the new version: same columns, and every commit since is in the
-    segment.
-    """
-    checkpoint = loaded.log.segment.checkpoint
+    """Return True if cached files have the new columns and the segment has all later commits."""
+    checkpoint = log.segment.checkpoint
     covered = checkpoint is None or checkpoint.version <= cached.version
     return covered and new.statistics == old.statistics and new.partition_keys == old.partition_keys
 
@@ -361,7 +355,7 @@ def open_snapshot(
     without
         Names of checkpoints, compactions and version checksums to ignore.
     store
-        Of the log, where it is open already; one that can write, for who is about to.
+        The log's store, if it is open already.
     """
     store = store or open_log(spark, path, options)
     with (
@@ -369,21 +363,14 @@ def open_snapshot(
         progress(spark, f"Loading {store.table_root}", is_on=shows_progress),
     ):
         loaded = load_log(spark, store, version, options or {}, without)
-    loaded = _marked(loaded) if version is None else loaded
-    configuration = TableConfiguration.validate(
-        loaded.protocol,
-        loaded.metadata,
-        path=store.table_root,
-        has_catalog=has_catalog(store),
-    )
     state = TableState(
-        loaded.log,
-        configuration,
+        _marked(loaded.log) if version is None else loaded.log,
+        loaded.configuration,
         partition_time_zone,
-        _num_files(loaded),
+        loaded.num_files,
         shows_progress=shows_progress,
     )
-    return Snapshot(loaded, state)
+    return Snapshot(state, loaded.checksum)
 
 
 def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
@@ -394,20 +381,14 @@ def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
         return None
 
 
-def _marked(loaded: LoadedLog) -> LoadedLog:
-    """The log with a mark in its read options that names the table and version."""
-    log = loaded.log
-    mark = read_mark(log.store.table_root, log.segment.version)
-    return replace(loaded, log=log.with_options({**log.options, **mark}))
+def _marked(log: LogReader) -> LogReader:
+    """Mark the log's read options with the table and the version."""
+    mark = read_mark(log.table_root, log.segment.version)
+    return log.with_options({**log.options, **mark})
 
 
 def check_time_zone(spark: SparkSession, zone: str) -> None:
-    """Refuse a text that is no time zone: with it, every timestamp would seem to be invalid.
-
-    Raises
-    ------
-    InvalidArgumentError
-    """
+    """Refuse an invalid time zone, with which every timestamp would seem invalid."""
     if zone == "UTC":
         return
     is_known = isinstance(zone, str) and zone.strip() != ""  # which would be the session's
@@ -417,7 +398,3 @@ def check_time_zone(spark: SparkSession, zone: str) -> None:
     if not is_known:
         problem = f"{zone!r} is not a time zone such as 'Europe/Paris' or '+02:00'"
         raise InvalidArgumentError(argument="partition_time_zone", problem=problem)
-
-
-def _num_files(loaded: LoadedLog) -> int | None:
-    return None if loaded.checksum is None else loaded.checksum.num_files

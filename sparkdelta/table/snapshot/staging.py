@@ -1,4 +1,4 @@
-"""Files of the log that executors make in a private directory, before they get their names."""
+"""Files of the log that executors write to a private directory before they are published."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A private directory below `_delta_log`, which no listing of an engine shows.
+    """A private directory below `_delta_log`, which no engine lists.
 
     Attributes
     ----------
     spark
-        The session of what is written, whose settings count: a `log_session` where the
-        files are to be those of the log.
+        The session that writes; its settings count. For files of the log, a `log_session`.
     name
-        Of the directory, within the log directory.
+        The name of the directory within the log directory.
     """
 
     spark: SparkSession
@@ -46,15 +45,16 @@ class Staging:
     def write_parquet(
         self, rows: DataFrame, part: str, options: Mapping[str, str]
     ) -> list[FileEntry]:
-        """Write a file for each partition; their names are within the part."""
+        """Write a file for each partition; the names of the files are within the part."""
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         with delta_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
             rows.write.options(**read_options(self.store, {}), **options).parquet(target)
         return self._files(part, ".parquet")
 
     def stage_rows(self, rows: DataFrame, part: str) -> DataFrame:
-        """Write rows of a table as Spark's Parquet writer stores them, so that they are computed
-        once; return them. Classic Spark only.
+        """Write rows of a table as Parquet, so that they are computed once, and read them back.
+
+        Classic Spark only.
         """
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         options = read_options(self.store, {})
@@ -76,20 +76,18 @@ class Staging:
     def read_table(
         self, part: str, columns: Sequence[str] | None = None, *, what: str, bound: int
     ) -> pa.Table:
-        """The rows of a small part, read by the driver; `base.spark.driver.read_parquet` has the
-        parameters.
-        """
+        """Read the rows of a small part to the driver, see `base.spark.driver.read_parquet`."""
         names = [f"{self.name}/{part}/{entry.name}" for entry in self._files(part, ".parquet")]
         return read_parquet(self.store.read(names), columns=columns, what=what, bound=bound)
 
     def size_bytes(self, part: str) -> int:
-        """The size of the Parquet files of a part."""
+        """Sum the sizes of the Parquet files of a part."""
         return sum(entry.size_bytes for entry in self._files(part, ".parquet"))
 
     def write_lines(
         self, lines: DataFrame, part: str, options: Mapping[str, str] | None = None
     ) -> list[FileEntry]:
-        """Write a column of texts, a line each."""
+        """Write a column of texts, one per line."""
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         options = {"lineSep": "\n", "compression": "none", **(options or {})}
         with delta_errors(None), named_jobs(self.spark, f"files of the log ({part})"):
@@ -97,7 +95,7 @@ class Staging:
         return self._files(part, ".txt")
 
     def read_parquet(self, part: str, schema: StructType) -> tuple[DataFrame, Column]:
-        """The rows of a part, and a column with the name of the file of each."""
+        """Return the rows of a part, and a column with the name of each row's file."""
         path = log_path(self.store.table_root, f"{self.name}/{part}")
         options = {**read_options(self.store, {}), **PARQUET_OPTIONS}
         with delta_errors(None):
@@ -105,17 +103,14 @@ class Staging:
         return rows, rows.metadataColumn("_metadata")["file_name"]
 
     def read(self, part: str, file: str) -> bytes:
-        """The contents of a file."""
+        """Read a file."""
         return self.store.read([f"{self.name}/{part}/{file}"])[0]
 
     def publish(self, part: str, file: str, name: str, *, is_new_name: bool) -> None:
         """Give a file of a part its name in the log, see `LogStore.publish`.
 
-        Parameters
-        ----------
-        is_new_name
-            Whether nobody else can have chosen it. If it is taken all the same, it is by this file:
-            the storage did what it was asked, and its answer was lost.
+        With `is_new_name`, nobody else can have chosen the name: if it is taken, it is by this
+        file, and the storage's answer to an earlier request was lost.
         """
         try:
             self.store.publish(f"{self.name}/{part}/{file}", name, is_new_name=is_new_name)
@@ -134,10 +129,10 @@ def _is_data(name: str, suffix: str) -> bool:
 
 @contextmanager
 def staging(spark: SparkSession, store: LogStore) -> Iterator[Staging]:
-    """A new staging directory, which is deleted afterwards, whatever happens.
+    """Create a staging directory, and delete it afterwards in any case.
 
-    A commit that is done is not reported as failed because the storage cannot delete; cleanup of
-    the log deletes what is left.
+    A failure to delete is only logged, as a commit may be done; cleanup of the log deletes the
+    rest.
     """
     name = staging_directory(str(uuid4()))
     try:

@@ -35,7 +35,7 @@ deleted rows; null if none is deleted. Trailing chunks without deleted rows are 
 
 
 def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
-    """Decode and verify the deletion vector of each file on the executors.
+    """Decode and verify the deletion vector of each file on the executors: rows of `BITMAPS`.
 
     Parameters
     ----------
@@ -43,18 +43,6 @@ def decode_deletion_vectors(vectors: DataFrame) -> DataFrame:
         content BINARY (the deletion vector file; null for inline deletion vectors), descriptors
         ARRAY<STRUCT<file STRING, storageType STRING, pathOrInlineDv STRING, offset, sizeInBytes,
         cardinality>> (the data files with deletion vectors in `content`).
-
-    Returns
-    -------
-    DataFrame
-        `BITMAPS`, one row per data file.
-
-    Raises
-    ------
-    DeletionVectorChecksumError, DeletionVectorSizeError, DeletionVectorCardinalityError,
-    DeletionVectorFormatError
-        A deletion vector is invalid. Raised when the query runs, with the name of the deletion
-        vector.
     """
     return vectors.select("content", "descriptors").mapInPandas(_decode, BITMAPS)
 
@@ -81,15 +69,7 @@ def _decode(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 def read_deletion_vector(
     descriptor: DeletionVectorDescriptor, *, files: StoredFiles, table_root: str
 ) -> Chunks:
-    """Read and verify one deletion vector, and no other of its file.
-
-    Raises
-    ------
-    FileNotFoundError
-        The deletion vector file does not exist.
-    DeletionVectorError
-        The deletion vector is invalid.
-    """
+    """Read and verify one deletion vector, and no other of its file."""
     path = descriptor.absolute_path(table_root)
     if path is None:
         return decode(descriptor)
@@ -105,20 +85,17 @@ def read_deletion_vector(
 def is_deleted(chunks: str, row_index: str) -> str:
     """Return SQL for a condition that is true if a row is deleted.
 
-    Parameters
-    ----------
-    chunks
-        SQL of `BITMAPS.chunks` of the row's file; null if the file has no deletion vector.
-    row_index
-        SQL of the index of the row in its file, LONG.
+    `chunks` is SQL of the file's `BITMAPS.chunks`, null without a deletion vector; `row_index` is
+    SQL of the row's index in the file, LONG.
     """
     chunk = f"get({chunks}, CAST(shiftright({row_index}, 16) AS INT))"
     return is_deleted_in_chunk(chunk, row_index)
 
 
 def is_deleted_in_chunk(words: str, row_index: str) -> str:
-    """Return SQL for a condition that is true if a row is deleted, given the words of its chunk;
-    false where these are null.
+    """Return the condition of `is_deleted`, given the words of the row's chunk.
+
+    It is false if the words are null.
     """
     word = f"get({words}, CAST(shiftright({row_index}, 6) & 1023 AS INT))"
     return f"coalesce(getbit({word}, CAST({row_index} & 63 AS INT)) = 1, FALSE)"
@@ -128,21 +105,21 @@ _LAST_BYTE = (1 << 31) - 2
 
 
 def is_deleted_in_packed(bitmap: Column, bits: Column, row_index: Column) -> Column:
-    """Return a condition that is true if a row is deleted, given the `packed` bitmap of its file,
-    with 1 or `PACKED_BITS` bits in a byte.
+    """Return a condition that is true if a row is deleted, given the `packed` bitmap of its file.
 
-    It is evaluated in generated code. Rows after the bitmap's end are not deleted.
+    A byte of the bitmap has 1 or `PACKED_BITS` bits. The condition is evaluated in generated code.
+    Rows after the bitmap's end are not deleted.
     """
 
     def byte(number: Column) -> Column:
         return F.substring(bitmap, number.cast("int") + 1, F.lit(1))
 
-    own = byte(F.least(row_index, F.lit(_LAST_BYTE)))
+    single = byte(F.least(row_index, F.lit(_LAST_BYTE)))
     shared = byte(F.call_function("div", row_index, F.lit(PACKED_BITS)))
     code, at = F.ascii(shared.cast("string")), (row_index % PACKED_BITS).cast("int")
     in_shared = F.call_function("shiftright", code, at).bitwiseAND(1) == 1
     return (
-        F.when(bits == 1, own == F.lit(b"\1"))
+        F.when(bits == 1, single == F.lit(b"\1"))
         .when(shared == F.lit(b"\0"), F.lit(False))
         .otherwise(in_shared)
     )
@@ -151,12 +128,7 @@ def is_deleted_in_packed(bitmap: Column, bits: Column, row_index: Column) -> Col
 def chunk_rows(bitmaps: DataFrame, chunks: str) -> DataFrame:
     """Return one row per chunk with deleted rows, for a shuffle join.
 
-    Parameters
-    ----------
-    bitmaps
-        file_key LONG, and the column named by `chunks`.
-    chunks
-        The name of a column of the type of `BITMAPS.chunks`.
+    `bitmaps` has file_key LONG, and `chunks` names its column of type `BITMAPS.chunks`.
 
     Returns
     -------

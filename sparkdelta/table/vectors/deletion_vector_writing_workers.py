@@ -1,4 +1,4 @@
-"""Deletion vectors of data files whose rows are deleted, written by executors or by the driver.
+"""Writing of deletion vectors, on executors or on the driver.
 
 References
 ----------
@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from sparkdelta.base.protocol.deletion_vectors import (
@@ -65,34 +66,13 @@ TOUCHED = StructType(
 )
 """One row per data file whose rows are deleted.
 
-add: its add action as JSON, without a wrapper; vector: of all its deleted rows, null if no row is
-left; stats: of the file with that vector, null unless it keeps it; outcome: an `Outcome`; size: in
-bytes; numRecords: its rows, deleted ones included; num_deleted: the rows that no earlier vector
+add: its add action as JSON, without a wrapper; vector: all its deleted rows, null if no row is
+left; stats: its statistics with that vector, null unless it keeps it; outcome: an `Outcome`; size:
+in bytes; numRecords: its rows, deleted ones included; num_deleted: the rows that no earlier vector
 deletes; num_left: the rows that are left; had_vector: True if it had a vector before.
 """
 
-VECTOR_ARROW = pa.struct(
-    [
-        ("storageType", pa.string()),
-        ("pathOrInlineDv", pa.string()),
-        ("offset", pa.int32()),
-        ("sizeInBytes", pa.int32()),
-        ("cardinality", pa.int64()),
-    ]
-)
-TOUCHED_ARROW = pa.schema(
-    [
-        (ADD, pa.string()),
-        (VECTOR, VECTOR_ARROW),
-        (STATS, pa.string()),
-        (OUTCOME, pa.string()),
-        (SIZE, pa.int64()),
-        (NUM_RECORDS, pa.int64()),
-        (NUM_DELETED, pa.int64()),
-        (NUM_LEFT, pa.int64()),
-        (HAD_VECTOR, pa.bool_()),
-    ]
-)
+VECTOR_ARROW, TOUCHED_ARROW = to_arrow_type(DELETION_VECTOR), to_arrow_schema(TOUCHED)
 
 VECTOR_FILE_BYTES = 2 * 1024 * 1024
 """A deletion vector file is complete when it has this size."""
@@ -103,9 +83,7 @@ JsonText: TypeAlias = str
 
 
 class Outcome(str, Enum):
-    """The treatment of a data file: no row is left, it keeps the vector, or its rows that are left
-    are written again.
-    """
+    """The treatment of a data file: no row is left, it keeps a vector, or it is rewritten."""
 
     REMOVED = "removed"
     VECTOR = "vector"
@@ -114,10 +92,10 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionVectorWriter:
-    """Writes the deletion vectors of data files whose rows are deleted.
+    """A writer of the deletion vectors of data files whose rows are deleted.
 
-    Each call writes files with names of their own: a task that runs twice leaves files to which
-    nothing refers.
+    Each call writes files with new names: a task that runs twice leaves files to which nothing
+    refers.
 
     Attributes
     ----------
@@ -141,24 +119,10 @@ class DeletionVectorWriter:
     version: Version
 
     def write(self, touched: Iterable[tuple[JsonText, Chunks]]) -> Iterator[dict[str, Any]]:
-        """Write the vectors of files.
+        """Write the vectors of files and yield the rows of `TOUCHED`.
 
-        Parameters
-        ----------
-        touched
-            The add action of each file as JSON, and the bitmap of rows to delete.
-
-        Yields
-        ------
-        dict
-            The rows of `TOUCHED`.
-
-        Raises
-        ------
-        DeletionVectorRowIndexError
-            A file does not have a row that is to be deleted.
-        DeletionVectorError
-            A file's earlier vector is invalid.
+        `touched` has the add action of each file as JSON, and the bitmap of the rows to delete. A
+        row that the file does not have is a DeletionVectorRowIndexError.
         """
         kept, scratch = _Pack(self, self.directory), _Pack(self, self.scratch)
         for text, rows in touched:
@@ -238,19 +202,14 @@ class DeletionVectorWriter:
 
 
 def write_deletion_vectors(rows: DataFrame, writer: DeletionVectorWriter) -> DataFrame:
-    """Write the deletion vectors of data files, whenever the DataFrame is computed.
+    """Write the deletion vectors of data files whenever the DataFrame, of `TOUCHED`, is computed.
 
     Parameters
     ----------
     rows
         file_key LONG, add STRING, word LONG, bits LONG: for each file a row with its add action as
         JSON, and rows of `table.vectors.row_position_frames.position_words`, in which it is null.
-        Those of one file follow one another in one partition.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `TOUCHED`.
+        The rows of one file follow one another in one partition.
     """
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -265,14 +224,9 @@ def write_vector_file(
     table_root: str,
     directory: str,
 ) -> list[DeletionVectorDescriptor]:
-    """Write deletion vectors to one new file.
+    """Write deletion vectors, each with its number of rows, to one new file.
 
-    Parameters
-    ----------
-    vectors
-        Serialized bitmaps, each with its number of rows.
-    directory
-        The directory of the file, relative to the table's root; may be empty.
+    The directory is relative to the table's root, and may be empty.
     """
     name = directory + z85_encode(uuid4().bytes)
     content, offsets = file_content(data for data, _ in vectors)
@@ -285,9 +239,7 @@ def write_vector_file(
 
 
 def _by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield the rows of each file as slices of batches, which may hold several files or a part of
-    one.
-    """
+    """Yield the rows of each file as slices of batches, which may hold several files or a part."""
     pieces: list[pa.RecordBatch] = []
     for batch in batches:
         keys = batch.column(FILE_KEY).to_numpy()
@@ -306,7 +258,7 @@ def _by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
 
 @dataclass(slots=True)
 class _Pack:
-    """Vectors that are going to be in one file of a directory."""
+    """Vectors for one file of a directory."""
 
     writer: DeletionVectorWriter
     directory: str

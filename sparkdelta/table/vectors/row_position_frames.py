@@ -16,26 +16,18 @@ ROW_INDEX = "row_index"
 
 
 def file_key(file: str) -> str:
-    """Return SQL for a key (LONG) of a file; it is cheaper to group by than a path.
+    """Return SQL for a key (LONG) of a file, which is cheaper to group by than a path.
 
-    Two files may have the same key, which is very unlikely.
-
-    Parameters
-    ----------
-    file
-        SQL expression of type STRING: an absolute path, as
-        `base.schema.file_key_frames.plain_path`.
+    Two files may have the same key, which is very unlikely. `file` is SQL of a STRING: an absolute
+    path, as by `base.schema.file_key_frames.plain_path`.
     """
     return f"xxhash64({file})"
 
 
 def position_words(positions: DataFrame) -> DataFrame:
-    """Return the positions as words of 64 rows: bit i of word w is row 64 w + i of the file.
+    """Return positions as words of 64 rows: bit i of word w is row 64 w + i of the file.
 
-    Parameters
-    ----------
-    positions
-        file_key LONG, row_index LONG; rows may repeat.
+    `positions` has file_key LONG, row_index LONG; rows may repeat.
 
     Returns
     -------

@@ -65,18 +65,17 @@ def deleted_by(change: VectorChange, read: ReadVector) -> Chunks | None:
 def united_rows(mine: VectorChange, winners: VectorChange, read: ReadVector) -> Chunks | None:
     """Return all deleted rows of a file after two changes of its vector.
 
-    Returns
-    -------
-    dict
-        None if mine cannot follow the winner's: they replace different vectors, delete the same
-        row, or bring rows back; or the number of rows of the file is not known.
+    None if mine cannot follow the winner's: they replace different vectors, delete the same row, or
+    bring rows back; or the number of rows of the file is not known.
     """
     if mine.remove.deletion_vector != winners.remove.deletion_vector:
         return None
-    own, won = deleted_by(mine, read), deleted_by(winners, read)
-    if own is None or won is None or intersects(own, won) or num_records(mine.add.stats) is None:
+    rows, others = deleted_by(mine, read), deleted_by(winners, read)
+    if rows is None or others is None or intersects(rows, others):
         return None
-    return union(_rows(winners.add, read), own)
+    if num_records(mine.add.stats) is None:
+        return None
+    return union(_rows(winners.add, read), rows)
 
 
 def has_rows_left(mine: VectorChange, united: Chunks) -> bool:
@@ -89,10 +88,7 @@ def following(
 ) -> tuple[RemoveFile, AddFile | None]:
     """Return the transaction's actions for a file, adapted to follow a winning commit.
 
-    Parameters
-    ----------
-    vector
-        Of `united_rows`; None if no row is left.
+    `vector` has the `united_rows`; None if no row is left.
     """
     file = winners.add
     remove = replace(

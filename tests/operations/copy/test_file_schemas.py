@@ -19,7 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from sparkdelta.operations.copy.file_schemas import UnmergeableTypesError, merged_file_schemas
+from sparkdelta.operations.copy.converted_table import UnmergeableTypesError, merged_file_schemas
 
 ID = "parquet.field.id"
 

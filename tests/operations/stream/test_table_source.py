@@ -34,9 +34,9 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.operations.stream import indexed_files, stream_commits
 from sparkdelta.operations.stream.admission import Admission
+from sparkdelta.operations.stream.read_stream import TableStream
 from sparkdelta.operations.stream.stream_commits import between_offsets
 from sparkdelta.operations.stream.stream_options import StreamOptions
-from sparkdelta.operations.stream.table_source import TableStream
 from sparkdelta.table.listing import line_reader
 from sparkdelta.table.log.commit_range import CommitRange
 from tests.support.log_writer import write_commit

@@ -18,8 +18,7 @@ from sparkdelta.table.log.reconciliation_frames import (
     newest_file_actions,
     newest_removes,
     superseding_keys,
-    surviving_adds,
-    surviving_removes,
+    surviving_actions,
 )
 from tests.support.frame_inputs import ROOT, Commits
 from tests.support.settings import settings
@@ -160,10 +159,9 @@ def test_a_checkpoint_in_between_changes_nothing(actions: Actions, broadcast_key
     first = newest_file_actions(keyed(actions(_everything(0, 0))))
     later = keyed(actions(_everything(1)))
     keys, newest = superseding_keys(later), newest_file_actions(later)
-    kept = surviving_adds(newest_adds(first), keys, table_root=ROOT, broadcast_keys=broadcast_keys)
-    gone = surviving_removes(
-        newest_removes(first), keys, table_root=ROOT, broadcast_keys=broadcast_keys
-    )
+    options = {"table_root": ROOT, "broadcast_keys": broadcast_keys}
+    kept = surviving_actions(newest_adds(first), keys, are_adds=True, **options)
+    gone = surviving_actions(newest_removes(first), keys, are_adds=False, **options)
     adds = shown(kept) + shown(newest_adds(newest))
     assert _by_rule(adds, shown(gone) + shown(newest_removes(newest))) == EXPECTED
 
@@ -171,7 +169,8 @@ def test_a_checkpoint_in_between_changes_nothing(actions: Actions, broadcast_key
 def test_the_log_is_parsed_once_for_keys_and_actions(spark: SparkSession, actions: Actions) -> None:
     later = keyed(actions({1: [add("a"), remove("b")]}))
     checkpoint = newest_adds(newest_file_actions(keyed(actions({0: [add("b")]}))))
-    kept = surviving_adds(checkpoint, superseding_keys(later), table_root=ROOT, broadcast_keys=True)
+    keys = superseding_keys(later)
+    kept = surviving_actions(checkpoint, keys, are_adds=True, table_root=ROOT, broadcast_keys=True)
     with settings(spark, {"spark.sql.adaptive.enabled": "false"}):
         nodes = plan(
             kept.select("path").union(newest_adds(newest_file_actions(later)).select("path"))
@@ -232,14 +231,15 @@ def test_nothing_runs_when_frames_are_made(spark: SparkSession, actions: Actions
         newest_adds(newest)
         newest_removes(newest)
         keys = superseding_keys(keyed(frame))
-        surviving_adds(newest_adds(newest), keys, table_root=ROOT, broadcast_keys=True)
+        adds = newest_adds(newest)
+        surviving_actions(adds, keys, are_adds=True, table_root=ROOT, broadcast_keys=True)
         contradicting_commits(frame, table_root=ROOT)
         newest_by_key(frame, action="txn", key="appId")
 
 
-@pytest.mark.parametrize("survivors", [surviving_adds, surviving_removes])
+@pytest.mark.parametrize("are_adds", [True, False])
 def test_the_checkpoint_is_only_filtered(
-    spark: SparkSession, actions: Actions, tmp_path: Any, survivors: Callable[..., DataFrame]
+    spark: SparkSession, actions: Actions, tmp_path: Any, are_adds: bool
 ) -> None:
     """Never shuffled, sorted, grouped: the keys are broadcast to it."""
     columns = "path STRING, deletionVector STRUCT<storageType: STRING, pathOrInlineDv: STRING, "
@@ -252,7 +252,9 @@ def test_the_checkpoint_is_only_filtered(
         spark,
         {"spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1"},
     ):
-        frame = survivors(checkpoint, keys, table_root=ROOT, broadcast_keys=True)
+        frame = surviving_actions(
+            checkpoint, keys, are_adds=are_adds, table_root=ROOT, broadcast_keys=True
+        )
         nodes = plan(frame)
     (scan,) = [node for node in nodes if node.name == "FileScan"]
     assert any("Join" in name for name in scan.above), "the plan was not understood"
