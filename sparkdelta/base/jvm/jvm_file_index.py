@@ -28,16 +28,14 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm.jvm import (
     hadoop_path,
-    have_user_functions,
     jvm_of,
-    node_classes,
     same_active_session,
     scala_items,
     storage_errors,
     texts,
 )
 from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
-from sparkdelta.base.jvm.jvm_plans import joined, rows_matching
+from sparkdelta.base.jvm.jvm_plans import calls_user_functions, joined, rows_matching
 from sparkdelta.base.jvm.jvm_scans import (
     copy_hadoop_settings,
     empty_files,
@@ -45,6 +43,7 @@ from sparkdelta.base.jvm.jvm_scans import (
     has_field_ids,
     java_schema_of,
     java_texts,
+    parquet_files,
     scan_session,
 )
 from sparkdelta.base.parquet.parquet_options import LateRelation, ListedFiles, is_hidden
@@ -107,20 +106,12 @@ def reads_batches(spark: SparkSession, schema: StructType) -> bool:
 
 
 def _relation(spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> Any:
-    jvm = jvm_of(spark)
     gateway: Any = spark.sparkContext._gateway
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # PySpark's
     _let_errors_pass(gateway)
-    datasources = jvm.org.apache.spark.sql.execution.datasources
     index = _FileIndex(spark, listing, wanted)
-    return datasources.HadoopFsRelation(
-        index,
-        index.partitions,
-        index.schema,
-        jvm.scala.Option.empty(),
-        datasources.parquet.ParquetFileFormat(),
-        index.options,
-        index.sibling,
+    return parquet_files(
+        jvm_of(spark), index.sibling, index, index.partitions, index.schema, index.options
     )
 
 
@@ -248,7 +239,7 @@ class _FileIndex:
             if filters:
                 condition = joined(self.jvm, filters)
                 text = str(condition.sql())
-            listed = self._lister.listed(text, lambda: have_user_functions(node_classes(condition)))
+            listed = self._lister.listed(text, lambda: calls_user_functions(condition))
             session = user or self.listing._jsparkSession
             return self._directories(listed, of_partitions, session)
 

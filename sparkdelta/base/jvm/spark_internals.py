@@ -127,7 +127,7 @@ INTERNALS = (
             ),
             f"{_SQL}.execution.streaming.Source",
         ),
-        first_check="jvm_streams.stream_frame",
+        first_check="JvmStreams.stream",
         without="DELTA_STREAM_NOT_SUPPORTED, before the stream starts",
     ),
 )

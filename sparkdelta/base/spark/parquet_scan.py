@@ -149,7 +149,7 @@ def _relation(
     unpushed: frozenset[UnpushedType],
 ) -> ParquetRelation:
     engine = engine_of(spark)
-    if is_hidden(files[0]) and not engine.reads_hidden_names:
+    if is_hidden(files[0]) and not engine.can("read hidden names"):
         raise DataFileNotReadError(files=files, version=version)
     return engine.parquet_relation(
         files,

@@ -53,7 +53,7 @@ def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration
     own = _own_key(table, name)
     if own is not None:
         raise ConstraintExistsError(name=name, expression=table.properties[own])
-    if not engine_of(spark).sees_plans:
+    if not engine_of(spark).can("see plans"):
         problem = (
             "a Spark Connect client cannot check that it depends only on the row; add it from a "
             "classic session"

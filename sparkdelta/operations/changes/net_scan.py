@@ -94,7 +94,7 @@ class NetScan(FileChangeScan):
     def _fast(self, state: TableState) -> TableState:
         """The state in the session in which a short list is made soonest."""
         log, engine = self.after.log, engine_of(self.after.log.spark)
-        if not engine.calls_back or not self._has_few_files(self.max_driver_files):
+        if not engine.can("call back") or not self._has_few_files(self.max_driver_files):
             return state
         listing = engine.listing_session(compiles=not log.is_small)
         return replace(state, log=state.log.in_session(listing))

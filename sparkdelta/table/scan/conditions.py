@@ -89,7 +89,7 @@ def parse_deterministic_where(
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise _refusal(error, where, configuration.schema) from None
-    sees_plans = engine_of(spark).sees_plans
+    sees_plans = engine_of(spark).can("see plans")
     if sees_plans:
         check_deterministic(filtered, where, operation=operation)
     predicate = _predicate(spark, where, configuration, filtered, names.alias)

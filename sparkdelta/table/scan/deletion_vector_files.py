@@ -111,7 +111,7 @@ def known_bitmaps(
         As of `vectors_of_driver`.
     """
     is_many = files.num_rows > MAX_KNOWN_VECTORS or decoded_bytes(files) > _MAX_KNOWN_BYTES
-    if is_many or not engine_of(spark).sees_plans:
+    if is_many or not engine_of(spark).can("see plans"):
         return None
     found = vectors_of_driver(
         spark, files["deletionVector"], table_root=table_root, version=version, options=options

@@ -125,7 +125,7 @@ class NativeScan:
         their files anyway, and where it would take too many groups, all stay in one.
         """
         names, joins_files = self._partition_names, self._joins_files
-        attaches = engine_of(self.spark).attaches_partition_values
+        attaches = engine_of(self.spark).can("attach partition values")
         if not names or not attaches or joins_files or _has_vectors(files):
             return [files]
         tuples = list(zip(*(files[name].to_pylist() for name in names), strict=True))
@@ -145,7 +145,7 @@ class NativeScan:
     def _by_field_names(self, files: pa.Table) -> list[tuple[pa.Table, dict[int, str]]]:
         """Files grouped by the names of their field ids, where Spark cannot match columns by id."""
         by_id = self.request.configuration.column_mapping is ColumnMappingMode.ID
-        if not by_id or engine_of(self.spark).matches_field_ids:
+        if not by_id or engine_of(self.spark).can("match field ids"):
             return [(files, {})]
         with worker_python(self.spark):
             names = field_names(
@@ -310,7 +310,7 @@ class NativeScan:
         names = self._partition_names
         if not names or self._joins_files or is_hidden(files["file"][0].as_py()):
             return None
-        if not engine_of(self.spark).attaches_partition_values:
+        if not engine_of(self.spark).can("attach partition values"):
             return None
         values = files.select(names).append_column(_DIRECTORY, _directories(files))
         distinct = values.group_by([*names, _DIRECTORY]).aggregate([])

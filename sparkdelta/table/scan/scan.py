@@ -226,7 +226,7 @@ class Scan:
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return FileListingMode.DELETION_VECTORS
         engine = engine_of(log.spark)
-        if not engine.calls_back:
+        if not engine.can("call back"):
             return FileListingMode.NO_CALLS
         if self._vectors_at_most and not engine.reads_batches(
             columns_with_bitmaps(self._request(self._tracking_columns, None))
@@ -273,7 +273,7 @@ class Scan:
         if isinstance(files, DataFrame) or not has_large_bitmaps(files):
             return files
         is_reached = worker_files(spark, root, log.options).is_near(root)
-        moves = engine_of(spark).moves_frames  # the list is of this session
+        moves = engine_of(spark).can("move frames")  # the list is of this session
         return arrow_frame(spark, files) if moves and is_reached else files
 
     def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
