@@ -45,7 +45,7 @@ from tests.support.table_builder import (
 )
 
 pytestmark = [pytest.mark.connect, pytest.mark.full]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
 import json, sys

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MARK = "=== everything above is Spark's own"
 # Spark logs it once for any query over more than 25 fields, as history has them.
 OF_WIDE_ROWS = "Truncated the string representation of a plan"
