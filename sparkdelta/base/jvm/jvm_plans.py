@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -22,42 +21,6 @@ from sparkdelta.base.jvm.jvm import (
 )
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.table_schema import quoted
-
-
-@dataclass(frozen=True, slots=True)
-class ConditionTerm:
-    """A term of a condition on rows of two DataFrames.
-
-    Attributes
-    ----------
-    text
-        Its SQL text if it refers to the first DataFrame alone, else None.
-    column
-        The term if it refers to the second DataFrame alone, else None.
-    equal
-        The SQL text of an expression of the first DataFrame, an expression of the second that the
-        term compares it with by ``=``, and the number of the column that the latter is, if it is
-        one; None if it is another term.
-    """
-
-    text: str | None = None
-    column: Column | None = None
-    equal: tuple[str, Column, int | None] | None = None
-
-
-def condition_terms(
-    filtered: DataFrame, first: DataFrame, second: DataFrame
-) -> list[ConditionTerm]:
-    """Return the terms of a filter's analyzed condition, all of which must be true.
-
-    Parameters
-    ----------
-    filtered
-        A filter on the rows of `first` and `second`.
-    """
-    plans = [analyzed(first), analyzed(second)]
-    condition = analyzed(filtered).condition()
-    return [_term(expression, plans, filtered) for expression in _conjuncts(condition)]
 
 
 class JvmPlans(JvmSession):
@@ -169,6 +132,37 @@ _USER_FUNCTIONS = frozenset(
 )  # fmt: skip
 
 
+def condition_terms(
+    filtered: DataFrame, first: DataFrame, second: DataFrame
+) -> Iterator[tuple[str | None, Column | None, int | None]]:
+    """Yield terms of a filter's analyzed condition, all of which must be true.
+
+    Yields the SQL text of a term that refers to `first` alone, or a term that refers to `second`
+    alone, or both sides of a term that compares expressions of the two by ``=``; then, if the
+    side of `second` is one of its columns, also the number of this column.
+
+    Parameters
+    ----------
+    filtered
+        A filter on the rows of `first` and `second`.
+    """
+    plan = analyzed(second)
+    own, other = analyzed(first).outputSet(), plan.outputSet()
+    for term in _conjuncts(analyzed(filtered).condition()):
+        if _is_of(term, own):
+            yield str(term.sql()), None, None
+        elif _is_of(term, other):
+            yield None, _column(term, filtered), None
+        elif _name(term) == "EqualTo":
+            sides = term.left(), term.right()
+            for one, two in (sides, sides[::-1]):
+                if _is_of(one, own) and _is_of(two, other):
+                    number = int(plan.output().indexOf(two))
+                    column = _column(two, filtered)
+                    yield str(one.sql()), column, None if number < 0 else number
+                    break
+
+
 def rows_matching(
     rows: DataFrame, filters: Sequence[Any], session: Any
 ) -> tuple[list[Any], list[int]]:
@@ -248,25 +242,6 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
             stack += [expression.right(), expression.left()]
         else:
             yield expression
-
-
-def _term(expression: Any, plans: Sequence[Any], frame: DataFrame) -> ConditionTerm:
-    first, second = (plan.outputSet() for plan in plans)
-    if _is_of(expression, first):
-        return ConditionTerm(str(expression.sql()))
-    if _is_of(expression, second):
-        return ConditionTerm(column=_column(expression, frame))
-    if _name(expression) != "EqualTo":
-        return ConditionTerm()
-    for own, other in (
-        (expression.left(), expression.right()),
-        (expression.right(), expression.left()),
-    ):
-        if _is_of(own, first) and _is_of(other, second):
-            number = int(plans[1].output().indexOf(other))
-            column = None if number < 0 else number
-            return ConditionTerm(equal=(str(own.sql()), _column(other, frame), column))
-    return ConditionTerm()
 
 
 def _column(expression: Any, frame: DataFrame) -> Column:

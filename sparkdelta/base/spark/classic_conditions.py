@@ -69,14 +69,14 @@ def parse_match_terms(
             parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias)
         )
 
-    terms = condition_terms(filtered, target, source)
-    keys = []
-    for text, column, number in (term.equal for term in terms if term.equal is not None):
-        is_null = parsed(f"({text} IS NULL)")
-        if isinstance(is_null, IsNull):
-            keys.append(EqualKey(is_null.child, column, number))
-    return MatchTerms(
-        target=tuple(parsed(term.text) for term in terms if term.text is not None),
-        source=tuple(term.column for term in terms if term.column is not None),
-        keys=tuple(keys),
-    )
+    on_target, on_source, keys = [], [], []
+    for text, column, number in condition_terms(filtered, target, source):
+        if column is None:
+            on_target.append(parsed(str(text)))
+        elif text is None:
+            on_source.append(column)
+        else:
+            is_null = parsed(f"({text} IS NULL)")
+            if isinstance(is_null, IsNull):
+                keys.append(EqualKey(is_null.child, column, number))
+    return MatchTerms(tuple(on_target), tuple(on_source), tuple(keys))
