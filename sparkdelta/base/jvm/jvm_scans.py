@@ -34,6 +34,7 @@ from sparkdelta.base.parquet.parquet_options import (
     WRITE_OPTIONS,
     WRITE_SETTINGS,
     ParquetRelation,
+    ParquetScan,
     PartitionDirectories,
     UnpushedType,
     committer_settings,
@@ -107,64 +108,38 @@ class JvmScans(JvmSession):
         )
         return rebound_rows(ClassicDataFrame(loaded, self.spark), self.spark)
 
-    def parquet_relation(
-        self,
-        files: Sequence[str],
-        schema: StructType,
-        options: Mapping[str, str],
-        partitions: PartitionDirectories | None,
-        size_bytes: int,
-        *,
-        is_streaming: bool = False,
-        unpushed: frozenset[UnpushedType] = frozenset(),
-    ) -> ParquetRelation:
+    def parquet_relation(self, scan: ParquetScan) -> ParquetRelation:
         """Return a scan of Parquet files in the user's session, independent of its settings.
 
         Partition values come from the caller instead of directory names, at no cost per row.
-
-        Parameters
-        ----------
-        files
-            Qualified, decoded paths; Spark's file sources must ignore the names of all of them or
-            of none.
-        schema
-            The columns to read, with `parquet.field.id` in the metadata of those to match by field
-            id.
-        options
-            Options of Spark's Parquet source.
-        size_bytes
-            The expected total size of the files. If it differs, the size of each file is checked.
-        is_streaming
-            True if the rows are a batch of a stream.
-        unpushed
-            The types on which row groups are not filtered.
 
         Raises
         ------
         FileNotFoundError
             A file does not exist; `filename` is its path if Spark reports it.
         """
-        if is_hidden(files[0]):
-            return _hidden_relation(self.spark, files, schema, options, is_streaming=is_streaming)
-        jvm = self.jvm
+        if is_hidden(scan.files[0]):
+            return _hidden_relation(self.spark, scan)
+        jvm, partitions = self.jvm, scan.partitions
         datasources = jvm.org.apache.spark.sql.execution.datasources
-        sibling = scan_session(self.spark, by_id=has_field_ids(schema), unpushed=unpushed)
-        java_schema = java_schema_of(jvm, schema)
+        by_id = has_field_ids(scan.schema)
+        sibling = scan_session(self.spark, by_id=by_id, unpushed=scan.unpushed)
+        java_schema = java_schema_of(jvm, scan.schema)
         partition_schema = java_schema_of(jvm, partitions.schema if partitions else StructType())
-        scala_options = jvm.PythonUtils.toScalaMap(dict(options))
+        scala_options = jvm.PythonUtils.toScalaMap(dict(scan.options))
         specification = jvm.scala.Option.empty()
         if partitions is not None:
             specification = _partition_specification(jvm, partitions, partition_schema)
-        index = file_index(jvm, sibling, files, java_schema, scala_options, specification)
+        index = file_index(jvm, sibling, scan.files, java_schema, scala_options, specification)
         relation = parquet_files(jvm, sibling, index, partition_schema, java_schema, scala_options)
         logical = singleton(datasources, "LogicalRelation$")
-        rows = frame_of(logical.apply(relation, is_streaming), self.spark)
+        rows = frame_of(logical.apply(relation, scan.is_streaming), self.spark)
         input_files = texts(jvm, index.inputFiles()).splitlines()
         stamps = file_stamps(index, len(input_files))
         if stamps is not None:
             empty = [file for file, (size, _) in zip(input_files, stamps, strict=True) if size == 0]
         else:
-            empty = [] if index.sizeInBytes() == size_bytes else empty_files(index)
+            empty = [] if index.sizeInBytes() == scan.size_bytes else empty_files(index)
         return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty, stamps)
 
     def write_parquet(
@@ -274,23 +249,16 @@ def empty_files(index: Any) -> list[str]:
     return empty
 
 
-def _hidden_relation(
-    spark: SparkSession,
-    files: Sequence[str],
-    schema: StructType,
-    options: Mapping[str, str],
-    *,
-    is_streaming: bool,
-) -> ParquetRelation:
+def _hidden_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
     """Return a scan of files whose names Spark's file sources ignore: the same Parquet reader over
     an explicit list of files, with one task per file and without filter pushdown.
     """
     jvm = jvm_of(spark)
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = scan_session(spark, by_id=has_field_ids(schema))
-    scala_options = jvm.PythonUtils.toScalaMap({**options, "returning_batch": "false"})
+    sibling = scan_session(spark, by_id=has_field_ids(scan.schema))
+    scala_options = jvm.PythonUtils.toScalaMap({**scan.options, "returning_batch": "false"})
     configuration = sibling.sessionState().newHadoopConfWithOptions(scala_options)
-    with_index = StructType([*schema.fields, StructField(_ROW_INDEX, LongType())])
+    with_index = StructType([*scan.schema.fields, StructField(_ROW_INDEX, LongType())])
     java_schema = java_schema_of(jvm, with_index)
     none_of = jvm.PythonUtils.toSeq([])
     nothing = jvm.PythonUtils.toScalaMap({})
@@ -304,7 +272,7 @@ def _hidden_relation(
         configuration,
     )
     frames, uris = [], []
-    for file in files:
+    for file in scan.files:
         uri, split = _whole_file(spark, file, configuration)
         rdd = datasources.FileScanRDD(
             sibling,
@@ -315,7 +283,7 @@ def _hidden_relation(
             nothing,
             jvm.org.apache.spark.sql.catalyst.FileSourceOptions(scala_options),
         )
-        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, is_streaming)
+        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, scan.is_streaming)
         metadata = F.struct(F.lit(uri).alias("file_path"), F.col(_ROW_INDEX).alias("row_index"))
         rows = ClassicDataFrame(internal, spark).withColumn(_METADATA, metadata)
         frames.append(rows.drop(_ROW_INDEX))

@@ -7,20 +7,19 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from pyspark import StatusTracker
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm import jvm, jvm_file_index, jvm_streams
+from sparkdelta.base.jvm import jvm, jvm_streams
 from sparkdelta.base.jvm.hadoop_files import HadoopFiles
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from sparkdelta.base.jvm.jvm_catalog import JvmCatalog
+from sparkdelta.base.jvm.jvm_file_index import JvmLateScans
 from sparkdelta.base.jvm.jvm_plans import JvmPlans
 from sparkdelta.base.jvm.jvm_scans import JvmScans
 from sparkdelta.base.jvm.jvm_streams import JvmStreams
-from sparkdelta.base.parquet.parquet_options import LateRelation
 from sparkdelta.base.predicates.predicate_rules import Predicate
 from sparkdelta.base.spark.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.base.spark.library_sessions import (
@@ -49,7 +48,7 @@ _JOB_GROUP = "spark.jobGroup.id"
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
-class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
+class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
     """A classic session."""
 
     def can(self, ability: Ability) -> bool:
@@ -107,7 +106,7 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
     def _calls_back(self) -> bool:
         if self.spark not in _calling_back:
             listing = self.listing_session(compiles=False)
-            problem = jvm_file_index.problem_of_callbacks(self.spark, listing)
+            problem = self.problem_of_callbacks(listing)
             if problem is not None:
                 _LOGGER.warning(
                     "Filters after read_delta choose no files in this Spark: %s", problem
@@ -126,8 +125,8 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
         """
         settings = {**LISTING_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
         if compiles:
-            return _sibling(self.spark, _listing_sessions, settings)
-        return _sibling(self.spark, _interpreting_sessions, {**settings, **INTERPRETED})
+            return _sibling(self.spark, settings)
+        return _sibling(self.spark, {**settings, **INTERPRETED})
 
     @contextmanager
     def in_listing_session(self, *, compiles: bool) -> Iterator[SparkSession]:
@@ -139,23 +138,6 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
         finally:
             if SparkSession._activeSession is listing:  # createDataFrame has set it
                 SparkSession._activeSession = before
-
-    def reads_batches(self, schema: StructType) -> bool:
-        """Return True if Spark's Parquet reader gives batches of columns, not rows, of this schema;
-        requires the ability "call back".
-        """
-        return jvm_file_index.reads_batches(self.spark, schema)
-
-    def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
-        """Return the rows of a scan whose files are chosen when a query runs, independent of the
-        settings of the user's session; requires the ability "call back".
-
-        Parameters
-        ----------
-        listing
-            A `listing_session`, that of the lister's frames.
-        """
-        return jvm_file_index.late_rows(self.spark, listing, relation)
 
     def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Return the log store of a table, chosen by the scheme of its path."""
@@ -185,7 +167,7 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
         """Yield a session that writes the same log files independent of the user's settings. It has
         the user's Hadoop settings and number of shuffle partitions.
         """
-        sibling = _sibling(self.spark, _log_sessions, LOG_SETTINGS)
+        sibling = _sibling(self.spark, LOG_SETTINGS)
         copy_settings(self.spark, sibling)
         before = SparkSession.getActiveSession()
         try:
@@ -207,7 +189,7 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
         """Yield the same rows in a session in which a table's SQL expressions do not depend on the
         user's settings.
         """
-        return jvm.rows_rebound_to(rows, _sibling(self.spark, _table_sessions, TABLE_SETTINGS))
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, TABLE_SETTINGS))
 
     def in_conversion_session(
         self, rows: DataFrame, time_zone: str
@@ -217,9 +199,7 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
         """
         if time_zone == UTC:
             return self.in_table_session(rows)
-        siblings = _conversion_sessions.setdefault(time_zone, weakref.WeakKeyDictionary())
-        settings = conversion_settings(time_zone)
-        return jvm.rows_rebound_to(rows, _sibling(self.spark, siblings, settings))
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, conversion_settings(time_zone)))
 
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         """Yield the same rows in the user's session, in which the user's conditions are evaluated;
@@ -283,23 +263,19 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmStreams):
         return parse_match_terms(filtered, target, source, schema, alias=alias, time_zone=time_zone)
 
 
-_Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
-_log_sessions: _Siblings = weakref.WeakKeyDictionary()
-_table_sessions: _Siblings = weakref.WeakKeyDictionary()
-_conversion_sessions: dict[str, _Siblings] = {}
-_listing_sessions: _Siblings = weakref.WeakKeyDictionary()
-_interpreting_sessions: _Siblings = weakref.WeakKeyDictionary()
+_siblings: weakref.WeakKeyDictionary[SparkSession, dict[object, SparkSession]]
+_siblings = weakref.WeakKeyDictionary()
 _calling_back: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDictionary()
 
 
-def _sibling(spark: SparkSession, siblings: _Siblings, settings: Mapping[str, str]) -> SparkSession:
+def _sibling(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return the cached session with these settings, which is created next to the user's."""
-    sibling = siblings.get(spark)
-    if sibling is None:
+    siblings, key = _siblings.setdefault(spark, {}), frozenset(settings.items())
+    if key not in siblings:
         sibling = spark.newSession()
         set_up(sibling, settings)
-        siblings[spark] = sibling
-    return sibling
+        siblings[key] = sibling
+    return siblings[key]
 
 
 @dataclass(slots=True)

@@ -12,11 +12,7 @@ from typing import Any, ClassVar
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.parquet.parquet_options import (
-    ParquetRelation,
-    PartitionDirectories,
-    UnpushedType,
-)
+from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan
 from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
@@ -95,18 +91,8 @@ class ConnectEngine(ConnectCatalog):
         reader = self.spark.read.format(source).options(**options)
         return (reader if schema is None else reader.schema(schema)).load(list(paths))
 
-    def parquet_relation(
-        self,
-        files: Sequence[str],
-        schema: StructType,
-        options: Mapping[str, str],
-        partitions: PartitionDirectories | None,  # noqa: ARG002 - not supported
-        size_bytes: int,  # noqa: ARG002
-        *,
-        is_streaming: bool = False,  # noqa: ARG002
-        unpushed: frozenset[UnpushedType] = frozenset(),  # noqa: ARG002
-    ) -> ParquetRelation:
-        return connect_storage.parquet_relation(self.spark, files, schema, options)
+    def parquet_relation(self, scan: ParquetScan) -> ParquetRelation:
+        return connect_storage.parquet_relation(self.spark, scan)
 
     def write_parquet(
         self,

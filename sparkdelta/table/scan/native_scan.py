@@ -18,7 +18,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
-from sparkdelta.base.parquet.parquet_options import PartitionDirectories, is_hidden
+from sparkdelta.base.parquet.parquet_options import (
+    PARQUET_OPTIONS,
+    ParquetScan,
+    PartitionDirectories,
+    is_hidden,
+)
 from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.schema.column_mapping import named_by_file
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
@@ -175,17 +180,16 @@ class NativeScan:
         has_vectors = _has_vectors(files)
         directories = self._partition_directories(files)
         stored = self._stored_fields(names)
-        scanned = scan_data_files(
-            self.spark,
-            files["file"].unique().to_pylist(),
-            StructType(list(stored.values())),
-            directories,
+        scan = ParquetScan(
+            files=files["file"].unique().to_pylist(),
+            schema=StructType(list(stored.values())),
+            options={**self.request.options, **PARQUET_OPTIONS},
+            partitions=directories,
             size_bytes=pc.sum(files["size"]).as_py() or 0,
-            options=self.request.options,
-            version=self.request.version,
             is_streaming=self.request.is_streaming,
             unpushed=self.request.unpushed,
         )
+        scanned = scan_data_files(self.spark, scan, self.request.version)
         joins_partitions = bool(self._partition_names) and directories is None
         of_scan = []
         if MetadataColumn.FILE in self.request.metadata_columns:
@@ -267,14 +271,7 @@ class NativeScan:
 
     def _with_bitmaps(self, known: pa.Table) -> pa.Table:
         """The files with CHUNKS, a column of their bitmaps, if these are few."""
-        request = self.request
-        bitmaps = known_bitmaps(
-            self.spark,
-            known,
-            table_root=request.table_root,
-            version=request.version,
-            options=request.options,
-        )
+        bitmaps = known_bitmaps(self.spark, known, self.request)
         return known if bitmaps is None else known.append_column(CHUNKS, bitmaps)
 
     def _without_deleted(self, rows: DataFrame, known: pa.Table, of_files: DataFrame) -> DataFrame:
@@ -297,13 +294,8 @@ class NativeScan:
         described = known.filter(known[vector].is_valid())
         names = {_ENTRY: "file", vector: "deletionVector"}
         described = described.select(list(names)).rename_columns(list(names.values()))
-        return read_bitmaps(
-            self.spark,
-            described,
-            table_root=self.request.table_root,
-            version=self.request.version,
-            options=self.request.options,
-        ).selectExpr(f"file AS {quoted(_ENTRY)}", f"chunks AS {quoted(chunks)}")
+        bitmaps = read_bitmaps(self.spark, described, self.request)
+        return bitmaps.selectExpr(f"file AS {quoted(_ENTRY)}", f"chunks AS {quoted(chunks)}")
 
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
         """The partition values by directory, where every directory has one tuple of them."""
