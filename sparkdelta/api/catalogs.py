@@ -46,7 +46,7 @@ def use_catalog(spark: SparkSession, path: str, catalog: Catalog | None) -> None
     ----------
     PROTOCOL.md#catalog-managed-tables
     """
-    if not engine_of(spark).reads_hidden_names:
+    if not engine_of(spark).can("read hidden names"):
         problem = "a Spark Connect client cannot read staged commits; use a classic session"
         raise InvalidArgumentError(argument="catalog", problem=problem)
     set_catalog(open_log(spark, path).table_root, catalog)

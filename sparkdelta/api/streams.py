@@ -265,7 +265,7 @@ def start_stream(
 
 def _engine_of(spark: SparkSession, verb: str) -> SparkEngine:
     engine = engine_of(spark)
-    if not engine.runs_streams:
+    if not engine.can("run streams"):
         reason = "on Spark Connect a query's functions run in the server's process"
         raise StreamNotSupportedError(verb=verb, reason=reason)
     return engine

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, read_stream, write_delta, write_stream
-from sparkdelta.base.jvm import jvm
+from sparkdelta.base.spark.classic_engine import ClassicEngine
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.snapshot.staging import Staging
 
@@ -41,14 +41,14 @@ def append(spark: SparkSession, path: str, first: int, commits: int) -> list[int
 
 def append_together(spark: SparkSession, path: str, first: int, meeting: str, writers: int) -> None:
     """One commit, whose data files are written while those of all the others are."""
-    write = jvm.write_parquet
+    write = ClassicEngine.write_parquet
 
     def overlapping(*arguments: object, **options: object) -> None:
         _meet(Path(meeting, "begin"), first, writers)
         write(*arguments, **options)  # type: ignore[arg-type]
         _meet(Path(meeting, "end"), first, writers)
 
-    with patch.object(jvm, "write_parquet", overlapping):
+    with patch.object(ClassicEngine, "write_parquet", overlapping):
         append(spark, path, first, 1)
 
 

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from sparkdelta.base.jvm import jvm
 from sparkdelta.base.spark import classic_engine
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.base.storage.local_files import LocalTableFiles
@@ -157,7 +156,7 @@ class CrashingFiles:
 def dying_writer(nth: int, when: str, fault: type[BaseException] = Crash) -> Iterator[Death]:
     """All tables that are opened in the block are those of a writer that dies."""
     death = Death(nth, when, fault)
-    write = jvm.write_parquet
+    write = classic_engine.ClassicEngine.write_parquet
 
     def write_parquet(*arguments: Any, **options: Any) -> None:
         with death.around("write_parquet"):
@@ -165,7 +164,7 @@ def dying_writer(nth: int, when: str, fault: type[BaseException] = Crash) -> Ite
 
     with (
         patch.object(classic_engine, "LocalLogStore", lambda root: CrashingStore(root, death)),
-        patch.object(jvm, "write_parquet", write_parquet),
+        patch.object(classic_engine.ClassicEngine, "write_parquet", write_parquet),
         patch.object(
             modified_files, "worker_files", lambda *of: CrashingFiles(worker_files(*of), death)
         ),

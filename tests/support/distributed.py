@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 from unittest.mock import patch
 
 from pyspark.sql import DataFrame
 
+from sparkdelta.table.log.state import TableState
+from sparkdelta.table.scan.changed_files import ChangedFiles
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
+from sparkdelta.table.scan.live_files import LiveFiles
 from sparkdelta.table.scan.scan import Scan
 
 
@@ -32,10 +36,17 @@ def distributed_scans(columns: Sequence[str] | None = None) -> Iterator[None]:
 
     with (
         listed_at_once(FileListingMode.MANY_FILES),
-        patch.object(Scan, "_files_to_read", Scan._file_list),
+        patch.object(LiveFiles, "listed", lambda files, _: files.frame()),
+        patch.object(ChangedFiles, "listed", _listed_by_executors),
         patch.object(DistributedScan, "rows", narrowed),
     ):
         yield
+
+
+def _listed_by_executors(
+    changes: ChangedFiles, state: TableState, skipping: Any, _: int, *, tracks_rows: bool
+) -> DataFrame:
+    return changes.frame(state, skipping, tracks_rows=tracks_rows)
 
 
 @contextmanager

@@ -1,15 +1,15 @@
-"""Paths, sessions and plans of classic Spark, through its JVM.
+"""Paths and sessions of classic Spark, through its JVM.
 
-Only this module and those named `hadoop_*` may access `spark._jvm`. They never change a setting of
-the user's session.
+Only this room may access `spark._jvm`. It never changes a setting of the user's session.
 """
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyspark
@@ -20,11 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from sparkdelta.base.jvm.spark_internals import purpose_of
-from sparkdelta.base.parquet.parquet_options import (
-    WRITE_OPTIONS,
-    WRITE_SETTINGS,
-    committer_settings,
-)
 from sparkdelta.exceptions import (
     FileSystemNotFoundError,
     SparkMemberNotFoundError,
@@ -80,6 +75,23 @@ class SparkClass(JavaClass):  # type: ignore[misc]  # py4j has no types
 def jvm_of(spark: SparkSession) -> Any:
     """Return the packages of a session's JVM."""
     return JavaNames(spark._jvm)
+
+
+@dataclass(frozen=True)
+class JvmSession:
+    """A classic session as the JVM has it; classic engines are made of its subclasses."""
+
+    spark: SparkSession
+
+    @property
+    def jvm(self) -> Any:
+        """The packages of the session's JVM."""
+        return jvm_of(self.spark)
+
+    @property
+    def java(self) -> Any:
+        """The session in the JVM."""
+        return self.spark._jsparkSession
 
 
 def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> str:
@@ -186,46 +198,6 @@ def is_not_found(error: Py4JJavaError) -> bool:
     return "FileNotFoundException" in str(error.java_exception.getClass().getName())
 
 
-def write_parquet(
-    rows: DataFrame,
-    directory: str,
-    *,
-    partition_by: Sequence[str],
-    options: Mapping[str, str],
-    settings: Mapping[str, str],
-) -> None:
-    """Write rows to a new directory with Spark's Parquet writer.
-
-    The write runs in a clone of the user's session with `WRITE_SETTINGS`; all other settings are
-    kept, since the plan of the rows was created with them.
-
-    Parameters
-    ----------
-    partition_by
-        The columns whose values are in directory names and not in the files.
-    options
-        Options of Spark's Parquet source.
-    settings
-        Settings of this write only.
-    """
-    spark = rows.sparkSession
-    jvm = jvm_of(spark)
-    gateway: Any = spark.sparkContext._gateway
-    sibling = spark._jsparkSession.cloneSession()
-    sibling_conf = sibling.conf()
-    committers = committer_settings(sibling_conf.get)
-    for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
-        sibling_conf.set(key, value)
-    plan = rows._jdf.queryExecution().analyzed()
-    writer = jvm.org.apache.spark.sql.classic.Dataset.ofRows(sibling, plan).write()
-    names = gateway.new_array(jvm.java.lang.String, len(partition_by))
-    for index, name in enumerate(partition_by):
-        names[index] = name
-    for key, value in {**options, **WRITE_OPTIONS}.items():
-        writer = writer.option(key, value)
-    writer.format("parquet").mode("errorifexists").partitionBy(names).save(directory)
-
-
 @contextmanager
 def rows_rebound_to(rows: DataFrame, session: SparkSession) -> Iterator[DataFrame]:
     """Yield the same rows in another session of the application, which is the active session
@@ -263,77 +235,31 @@ def scala_items(sequence: Any) -> list[Any]:
     return [sequence.apply(number) for number in range(sequence.size())]
 
 
-def read_options_named(rows: DataFrame, name: str) -> set[str]:
-    """Return the values of a read option in the file relations of a plan and its subqueries."""
-    plan = rows._jdf.queryExecution().analyzed()
-    values = set()
-    for each in (plan, *scala_items(plan.subqueriesAll())):
-        for leaf in scala_items(each.collectLeaves()):
-            if leaf.getClass().getSimpleName() != "LogicalRelation":
-                continue
-            relation = leaf.relation()
-            if relation.getClass().getSimpleName() == "HadoopFsRelation":
-                value = relation.options().get(name)
-                values |= {str(value.get())} if value.isDefined() else set()
-    return values
+def analyzed(frame: DataFrame) -> Any:
+    """Return the analyzed plan of a DataFrame."""
+    return frame._jdf.queryExecution().analyzed()
 
 
-def calls_sql_functions(filtered: DataFrame) -> bool:
-    """True if a filter's condition calls SQL functions of the user, which Spark replaces by their
-    bodies and further operators.
-    """
-    return str(filtered._jdf.queryExecution().analyzed().nodeName()) != "Filter"
-
-
-def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
-    """Return the SQL text of a filter's analyzed condition, and the time zone in which its
-    timestamps are formatted, or None if it has none.
-    """
-    plan = filtered._jdf.queryExecution().analyzed()
-    while plan.nodeName() != "Filter":
-        plan = plan.child()
-    text, zone = str(plan.condition().sql()), None
-    if "TIMESTAMP '" in text:  # formatted in the time zone of the thread's active session
-        zone = str(plan.conf().sessionLocalTimeZone())
-    return text, zone
-
-
-def plan_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
-    """Return True if a plan is deterministic, and the class names of its operators and
-    expressions; of a filter, those of its condition alone.
-    """
-    plan = frame._jdf.queryExecution().analyzed()
-    tree = plan.condition() if plan.nodeName() == "Filter" else plan
-    return bool(plan.deterministic()), node_classes(tree)
-
-
-def node_classes(tree: Any) -> frozenset[str]:
-    """Return the class names of the nodes of a plan or an expression."""
-    return frozenset(_CLASS.findall(str(tree.toJSON())))
-
-
-_CLASS = re.compile(r'"class":"([^"]+)"')
-
-
-def have_user_functions(classes: Collection[str]) -> bool:
-    """True if nodes of these classes call functions that are not Spark's own."""
-    return not _USER_FUNCTIONS.isdisjoint(name.rpartition(".")[2] for name in classes)
-
-
-_USER_FUNCTIONS = frozenset(
-    (
-        "ApplyFunctionExpression", "HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF",
-        "SQLScalarFunction",
-    )
-)  # fmt: skip
+def frame_of(plan: Any, session: SparkSession) -> DataFrame:
+    """Return the DataFrame of a plan in a session."""
+    jvm = jvm_of(session)
+    rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return ClassicDataFrame(rows, session)
 
 
 def rebound_rows(rows: DataFrame, session: SparkSession) -> DataFrame:
     """Return the same rows as a DataFrame of another session of the application."""
-    jvm = jvm_of(session)
-    plan = rows._jdf.queryExecution().analyzed()
-    moved = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
-    return ClassicDataFrame(moved, session)
+    return frame_of(analyzed(rows), session)
+
+
+def none_of(jvm: Any) -> Any:
+    """Return Scala's `None`."""
+    return singleton(jvm.scala, "None$")
+
+
+def singleton(package: Any, name: str) -> Any:
+    """Return a Scala object of a package; its name ends with a dollar sign."""
+    return getattr(getattr(package, name), "MODULE$")
 
 
 def texts(jvm: Any, array: Any) -> str:
@@ -343,5 +269,4 @@ def texts(jvm: Any, array: Any) -> str:
 
 def sequence(jvm: Any, array: Any) -> Any:
     """Return an array as an immutable Scala sequence."""
-    wrapper = getattr(getattr(jvm.scala.collection.immutable, "ArraySeq$"), "MODULE$")
-    return wrapper.unsafeWrapArray(array)
+    return singleton(jvm.scala.collection.immutable, "ArraySeq$").unsafeWrapArray(array)

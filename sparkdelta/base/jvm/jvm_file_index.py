@@ -2,7 +2,8 @@
 
 Spark asks the `FileIndex` of a scan for files once the query is planned, and hands over the filters
 of the scan, wherever they were written. The index is a Python object that the JVM calls back. These
-interfaces of Spark are private: `problem_of_callbacks` checks them.
+interfaces of Spark are private: `problem_of_callbacks` checks them. The index keeps nothing: the
+list of files keeps what the storage tells about them.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from itertools import accumulate
@@ -27,17 +27,16 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm.jvm import (
+    JvmSession,
     hadoop_path,
-    have_user_functions,
     jvm_of,
-    node_classes,
     same_active_session,
     scala_items,
     storage_errors,
     texts,
 )
 from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
-from sparkdelta.base.jvm.jvm_plans import joined, rows_matching
+from sparkdelta.base.jvm.jvm_plans import calls_user_functions, joined, rows_matching
 from sparkdelta.base.jvm.jvm_scans import (
     copy_hadoop_settings,
     empty_files,
@@ -45,83 +44,83 @@ from sparkdelta.base.jvm.jvm_scans import (
     has_field_ids,
     java_schema_of,
     java_texts,
+    parquet_files,
     scan_session,
 )
 from sparkdelta.base.parquet.parquet_options import LateRelation, ListedFiles, is_hidden
 from sparkdelta.exceptions import DeltaError, SparkMemberNotFoundError
 
 _INTERFACE = "org.apache.spark.sql.execution.datasources.FileIndex"
-_KEPT_LISTINGS = 4
-"""Listings that an index keeps: a query may scan a table several times."""
-
+_KEPT_STATUSES = 4
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def late_rows(spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> DataFrame:
-    """Return the rows of a scan, which does not depend on the settings of the user's session.
+class JvmLateScans(JvmSession):
+    """The part of a classic engine that reads files chosen when a query runs."""
 
-    Parameters
-    ----------
-    listing
-        The session of the lister's frames, whose time zone is UTC.
-    """
-    copy_hadoop_settings(spark, listing._jsparkSession)
-    relation = _relation(spark, listing, wanted)
-    return ClassicDataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
+        """Return the rows of a scan whose files are chosen when a query runs, independent of the
+        settings of the user's session; requires the ability "call back".
 
+        Parameters
+        ----------
+        listing
+            A `listing_session`, that of the frames of listed files.
+        """
+        copy_hadoop_settings(self.spark, listing._jsparkSession)
+        rows = self.java.baseRelationToDataFrame(self._relation(relation, listing))
+        return ClassicDataFrame(rows, self.spark)
 
-def problem_of_callbacks(spark: SparkSession, listing: SparkSession) -> str | None:
-    """Return the reason why Spark cannot ask Python for files; None if it can."""
-    jvm = jvm_of(spark)
-    if not isinstance(spark.sparkContext._gateway, ClientServer):
-        return (
-            "with PYSPARK_PIN_THREAD=false, a thread of Python has no thread of the JVM to itself"
-        )
-    try:
-        complete_interfaces(spark, _FileIndex)
-        nothing = LateRelation(_NothingListed(), StructType(), StructType(), {}, "/")
-        none = jvm.PythonUtils.toSeq([])
-        listed = _relation(spark, listing, nothing).location().listFiles(none, none)
-        return None if not listed.size() else "its FileIndex answers otherwise"
-    except (
-        Py4JError, TypeError, AttributeError, OSError, CapturedException, DeltaError
-    ) as error:  # fmt: skip
-        exception = _java_exception(error)
-        return str(error if exception is None else exception.toString()).partition("\n")[0]
+    def problem_of_callbacks(self, listing: SparkSession) -> str | None:
+        """Return the reason why Spark cannot ask Python for files; None if it can."""
+        if not isinstance(self.spark.sparkContext._gateway, ClientServer):
+            return (
+                "with PYSPARK_PIN_THREAD=false, a thread of Python has no thread of the JVM to "
+                "itself"
+            )
+        try:
+            complete_interfaces(self.spark, _FileIndex)
+            nothing = LateRelation(
+                lambda *_: ListedFiles([], [], None),
+                lambda *_: None,
+                identity="nothing",
+                size_bytes=0,
+                schema=StructType(),
+                partitions=StructType(),
+                options={},
+                root="/",
+            )
+            none = self.jvm.PythonUtils.toSeq([])
+            listed = self._relation(nothing, listing).location().listFiles(none, none)
+            return None if not listed.size() else "its FileIndex answers otherwise"
+        except (
+            Py4JError, TypeError, AttributeError, OSError, CapturedException, DeltaError
+        ) as error:  # fmt: skip
+            exception = _java_exception(error)
+            return str(error if exception is None else exception.toString()).partition("\n")[0]
 
-
-def reads_batches(spark: SparkSession, schema: StructType) -> bool:
-    """Return True if Spark's Parquet reader gives batches of columns, not rows, of this schema.
-    False if Spark does not tell.
-    """
-    jvm, session = jvm_of(spark), spark._jsparkSession
-    execution, conf = jvm.org.apache.spark.sql.execution, session.sessionState().conf()
-    java_schema = java_schema_of(jvm, schema)
-    try:
-        if execution.WholeStageCodegenExec.isTooManyFields(conf, java_schema):
+    def reads_batches(self, schema: StructType) -> bool:
+        """Return True if Spark's Parquet reader gives batches of columns, not rows, of this schema;
+        False if Spark does not tell.
+        """
+        jvm, conf = self.jvm, self.java.sessionState().conf()
+        execution, java_schema = jvm.org.apache.spark.sql.execution, java_schema_of(jvm, schema)
+        try:
+            if execution.WholeStageCodegenExec.isTooManyFields(conf, java_schema):
+                return False
+            parquet = execution.datasources.parquet.ParquetFileFormat()
+            return bool(parquet.supportBatch(self.java, java_schema))
+        except (Py4JError, TypeError, CapturedException, SparkMemberNotFoundError):
             return False
-        parquet = execution.datasources.parquet.ParquetFileFormat()
-        return bool(parquet.supportBatch(session, java_schema))
-    except (Py4JError, TypeError, CapturedException, SparkMemberNotFoundError):
-        return False
 
-
-def _relation(spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> Any:
-    jvm = jvm_of(spark)
-    gateway: Any = spark.sparkContext._gateway
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # PySpark's
-    _let_errors_pass(gateway)
-    datasources = jvm.org.apache.spark.sql.execution.datasources
-    index = _FileIndex(spark, listing, wanted)
-    return datasources.HadoopFsRelation(
-        index,
-        index.partitions,
-        index.schema,
-        jvm.scala.Option.empty(),
-        datasources.parquet.ParquetFileFormat(),
-        index.options,
-        index.sibling,
-    )
+    def _relation(self, scan: LateRelation, listing: SparkSession) -> Any:
+        gateway: Any = self.spark.sparkContext._gateway
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # PySpark's
+        _let_errors_pass(gateway)
+        index = _FileIndex(self.spark, listing, scan)
+        return parquet_files(
+            self.jvm, index.sibling, index, index.partitions, index.schema, index.options
+        )
 
 
 class _CallbackError(Py4JJavaError):  # type: ignore[misc]  # py4j has no types
@@ -222,21 +221,18 @@ class _FileIndex:
     class Java:
         implements = (_INTERFACE,)
 
-    def __init__(self, spark: SparkSession, listing: SparkSession, wanted: LateRelation) -> None:
+    def __init__(self, spark: SparkSession, listing: SparkSession, scan: LateRelation) -> None:
         jvm = jvm_of(listing)
         self.jvm = jvm
         self.listing = listing
-        self.sibling = scan_session(
-            spark, by_id=has_field_ids(wanted.schema), unpushed=wanted.unpushed
-        )
-        self.schema = java_schema_of(jvm, wanted.schema)
-        self.partitions = java_schema_of(jvm, wanted.partitions)
-        self.options = jvm.PythonUtils.toScalaMap(dict(wanted.options))
-        self._lister = wanted.lister
+        self.sibling = scan_session(spark, by_id=has_field_ids(scan.schema), unpushed=scan.unpushed)
+        self.schema = java_schema_of(jvm, scan.schema)
+        self.partitions = java_schema_of(jvm, scan.partitions)
+        self.options = jvm.PythonUtils.toScalaMap(dict(scan.options))
+        self._scan = scan
         self._user = weakref.ref(spark)
         self._datasources = jvm.org.apache.spark.sql.execution.datasources
-        self._root = jvm.PythonUtils.toSeq([hadoop_path(listing, wanted.root)])
-        self._listings: OrderedDict[tuple[ListedFiles, tuple[int, ...]], Any] = OrderedDict()
+        self._root = jvm.PythonUtils.toSeq([hadoop_path(listing, scan.root)])
 
     @_answer
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
@@ -248,7 +244,7 @@ class _FileIndex:
             if filters:
                 condition = joined(self.jvm, filters)
                 text = str(condition.sql())
-            listed = self._lister.listed(text, lambda: have_user_functions(node_classes(condition)))
+            listed = self._scan.list_files(text, lambda: calls_user_functions(condition))
             session = user or self.listing._jsparkSession
             return self._directories(listed, of_partitions, session)
 
@@ -256,14 +252,14 @@ class _FileIndex:
     def inputFiles(self) -> Any:  # noqa: N802
         """The URIs of all files."""
         with self._in_listing_session():
-            files = self._lister.listed(None, lambda: False).files
+            files = self._scan.list_files(None, lambda: False).files
             _, uris = self._statuses([file for file in files if not is_hidden(file)])
             uris += (self._uri(hadoop_path(self.listing, f)) for f in files if is_hidden(f))
             return java_texts(self.jvm, uris)
 
     @_answer
     def sizeInBytes(self) -> int:  # noqa: N802
-        size = self._lister.size_bytes
+        size = self._scan.size_bytes
         if size is None:
             return int(self.sibling.sessionState().conf().defaultSizeInBytes())
         return size
@@ -286,17 +282,17 @@ class _FileIndex:
 
     @_answer
     def toString(self) -> str:  # noqa: N802
-        return self._lister.identity
+        return self._scan.identity
 
     @_answer
     def hashCode(self) -> int:  # noqa: N802
-        return hash(self._lister.identity) & 0x7FFFFFFF
+        return hash(self._scan.identity) & 0x7FFFFFFF
 
     @_answer
     def equals(self, other: Any) -> bool:
         """True if the other object is the JVM's proxy of an index of the same files."""
         is_proxy = isinstance(other, JavaObject)
-        return is_proxy and str(other.toString()) == self._lister.identity
+        return is_proxy and str(other.toString()) == self._scan.identity
 
     @contextmanager
     def _in_listing_session(self) -> Iterator[Any]:
@@ -321,15 +317,18 @@ class _FileIndex:
         rows, numbers = None, list(range(len(listed.counts)))
         if listed.values is not None:
             rows, numbers = rows_matching(listed.values, filters, session)
-        key = (listed, tuple(numbers))
-        found = self._listings.get(key)
-        if found is None:
-            found = self._listings[key] = self._found(listed, rows, numbers)
-            while len(self._listings) > _KEPT_LISTINGS:
-                self._listings.popitem(last=False)
-        return found
+        kept, key = listed.statuses, tuple(numbers)
+        statuses = kept.get(key)
+        if statuses is None:
+            statuses = self._read_statuses(listed, rows, numbers)
+            if len(kept) >= _KEPT_STATUSES:
+                kept.clear()
+            kept[key] = statuses
+        return statuses
 
-    def _found(self, listed: ListedFiles, rows: list[Any] | None, numbers: list[int]) -> Any:
+    def _read_statuses(
+        self, listed: ListedFiles, rows: list[Any] | None, numbers: list[int]
+    ) -> Any:
         ends = [0, *accumulate(listed.counts)]
         groups = [listed.files[ends[number] : ends[number + 1]] for number in numbers]
         visible = [[file for file in group if not is_hidden(file)] for group in groups]
@@ -359,7 +358,7 @@ class _FileIndex:
         found = index.listFiles(nothing, nothing).apply(0).files()
         uris = texts(jvm, index.inputFiles()).splitlines()
         empty = [] if int(found.size()) == len(files) else empty_files(index)
-        self._lister.check(files, uris, empty)
+        self._scan.check(files, uris, empty)
         return found, uris
 
     def _hidden_status(self, file: str) -> Any:
@@ -370,24 +369,12 @@ class _FileIndex:
             with storage_errors(file):
                 status = path.getFileSystem(configuration).getFileStatus(path)
         except FileNotFoundError:
-            self._lister.check([file], [], [])
+            self._scan.check([file], [], [])
             raise
-        self._lister.check([file], [self._uri(path)], [] if status.getLen() else [file])
+        self._scan.check([file], [self._uri(path)], [] if status.getLen() else [file])
         nothing = self.jvm.PythonUtils.toScalaMap({})
         status = self._datasources.FileStatusWithMetadata(status, nothing)
         return self.jvm.PythonUtils.toSeq([status])
 
     def _uri(self, path: Any) -> str:
         return str(self.jvm.org.apache.spark.paths.SparkPath.fromPath(path).urlEncoded())
-
-
-class _NothingListed:
-    """A `FileLister` without files."""
-
-    identity, size_bytes = "nothing", 0
-
-    def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:  # noqa: ARG002
-        return ListedFiles([], [], None)
-
-    def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
-        """Do nothing: there are no files to check."""

@@ -2,100 +2,165 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.classic.column import Column as ClassicColumn
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from sparkdelta.base.jvm.jvm import jvm_of, scala_items, texts
+from sparkdelta.base.jvm.jvm import (
+    JvmSession,
+    analyzed,
+    frame_of,
+    jvm_of,
+    none_of,
+    scala_items,
+    texts,
+)
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.table_schema import quoted
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionTerm:
-    """A term of a condition on rows of two DataFrames.
+class JvmPlans(JvmSession):
+    """The part of a classic engine that looks into plans, also those of other sessions."""
 
-    Attributes
-    ----------
-    text
-        Its SQL text if it refers to the first DataFrame alone, else None.
-    column
-        The term if it refers to the second DataFrame alone, else None.
-    equal
-        The SQL text of an expression of the first DataFrame, an expression of the second that the
-        term compares it with by ``=``, and the number of the column that the latter is, if it is
-        one; None if it is another term.
+    def is_local_data(self, frame: DataFrame) -> bool:
+        """True if Spark has all rows of a DataFrame once it has optimized its plan."""
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        return str(plan.nodeName()) == "LocalRelation"
+
+    def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
+        """Return True if a plan is deterministic, and the class names of its operators and
+        expressions; of a filter, those of its condition alone.
+        """
+        plan = analyzed(frame)
+        tree = plan.condition() if plan.nodeName() == "Filter" else plan
+        return bool(plan.deterministic()), node_classes(tree)
+
+    def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
+        """Return the values of a read option in the file relations of a plan and its subqueries."""
+        plan = analyzed(rows)
+        values = set()
+        for each in (plan, *scala_items(plan.subqueriesAll())):
+            for leaf in scala_items(each.collectLeaves()):
+                if leaf.getClass().getSimpleName() != "LogicalRelation":
+                    continue
+                relation = leaf.relation()
+                if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                    value = relation.options().get(name)
+                    values |= {str(value.get())} if value.isDefined() else set()
+        return values
+
+    def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
+        """Return the columns of `rows` that the last projections of `frame`, whose plan contains
+        theirs, refer to.
+        """
+        plan = analyzed(frame)
+        references = plan.references()
+        while plan.nodeName() == "Project":  # of the arguments of SQL functions
+            plan = plan.child()
+            if plan.nodeName() == "Project":
+                references = getattr(references, "$plus$plus")(plan.references())
+        # The attributes may be spelled as the user writes them; Spark 4.3 takes them from there.
+        spelled = {name_key(name): name for name in rows.columns}
+        used = scala_items(analyzed(rows).outputSet().intersect(references).toSeq())
+        return [spelled[name_key(str(attribute.name()))] for attribute in used]
+
+    def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        """Return rows whose first columns stand for those of another DataFrame: they have its
+        names, aliases and ids, so that expressions of it, and its own columns, can be evaluated on
+        them.
+
+        Parameters
+        ----------
+        rows
+            The columns of `like` in their order, and possibly others.
+        """
+        return _standing_for(rows, dict(enumerate(_output(like))))
+
+    def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        """Return rows whose columns stand for those of another DataFrame that have their names and
+        types: they have its ids, so that its own columns can be evaluated on them.
+        """
+        known = {(a.name(), a.dataType().catalogString()): a for a in _output(like)}
+        attributes = {}
+        for number, column in enumerate(_output(rows)):
+            attribute = known.get((column.name(), column.dataType().catalogString()))
+            if attribute is not None and not attribute.exprId().equals(column.exprId()):
+                attributes[number] = attribute
+        return _standing_for(rows, attributes) if attributes else rows
+
+
+def calls_sql_functions(filtered: DataFrame) -> bool:
+    """True if a filter's condition calls SQL functions of the user, which Spark replaces by their
+    bodies and further operators.
     """
+    return str(analyzed(filtered).nodeName()) != "Filter"
 
-    text: str | None = None
-    column: Column | None = None
-    equal: tuple[str, Column, int | None] | None = None
+
+def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
+    """Return the SQL text of a filter's analyzed condition, and the time zone in which its
+    timestamps are formatted, or None if it has none.
+    """
+    plan = analyzed(filtered)
+    while plan.nodeName() != "Filter":
+        plan = plan.child()
+    text, zone = str(plan.condition().sql()), None
+    if "TIMESTAMP '" in text:  # formatted in the time zone of the thread's active session
+        zone = str(plan.conf().sessionLocalTimeZone())
+    return text, zone
+
+
+def calls_user_functions(tree: Any) -> bool:
+    """True if a plan or an expression calls functions that are not Spark's own."""
+    return not _USER_FUNCTIONS.isdisjoint(name.rpartition(".")[2] for name in node_classes(tree))
+
+
+def node_classes(tree: Any) -> frozenset[str]:
+    """Return the class names of the nodes of a plan or an expression."""
+    return frozenset(_CLASS.findall(str(tree.toJSON())))
+
+
+_CLASS = re.compile(r'"class":"([^"]+)"')
+_USER_FUNCTIONS = frozenset(
+    (
+        "ApplyFunctionExpression", "HiveGenericUDF", "HiveSimpleUDF", "PythonUDF", "ScalaUDF",
+        "SQLScalarFunction",
+    )
+)  # fmt: skip
 
 
 def condition_terms(
     filtered: DataFrame, first: DataFrame, second: DataFrame
-) -> list[ConditionTerm]:
-    """Return the terms of a filter's analyzed condition, all of which must be true.
+) -> Iterator[tuple[str | None, Column | None, int | None]]:
+    """Yield terms of a filter's analyzed condition, all of which must be true.
+
+    Yields the SQL text of a term that refers to `first` alone, or a term that refers to `second`
+    alone, or both sides of a term that compares expressions of the two by ``=``; then, if the
+    side of `second` is one of its columns, also the number of this column.
 
     Parameters
     ----------
     filtered
         A filter on the rows of `first` and `second`.
     """
-    plan = filtered._jdf.queryExecution().analyzed()
-    plans = [frame._jdf.queryExecution().analyzed() for frame in (first, second)]
-    return [_term(expression, plans, filtered) for expression in _conjuncts(plan.condition())]
-
-
-def is_local_data(frame: DataFrame) -> bool:
-    """True if Spark has all rows of a DataFrame once it has optimized its plan."""
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    return str(plan.nodeName()) == "LocalRelation"
-
-
-def columns_used(frame: DataFrame, rows: DataFrame) -> list[str]:
-    """Return the columns of `rows` that the last projections of a plan refer to."""
-    own = rows._jdf.queryExecution().analyzed().outputSet()
-    plan = frame._jdf.queryExecution().analyzed()
-    references = plan.references()
-    while plan.nodeName() == "Project":  # of the arguments of SQL functions
-        plan = plan.child()
-        if plan.nodeName() == "Project":
-            references = getattr(references, "$plus$plus")(plan.references())
-    # The attributes may be spelled as the user writes them; Spark 4.3 takes them from there.
-    spelled = {name_key(name): name for name in rows.columns}
-    used = scala_items(own.intersect(references).toSeq())
-    return [spelled[name_key(str(attribute.name()))] for attribute in used]
-
-
-def with_attributes_of(rows: DataFrame, like: DataFrame) -> DataFrame:
-    """Return rows whose first columns stand for those of another DataFrame: they have its names,
-    aliases and ids, so that expressions of it, and its own columns, can be evaluated on them.
-
-    Parameters
-    ----------
-    rows
-        The columns of `like` in their order, and possibly others.
-    """
-    return _standing_for(rows, dict(enumerate(_output(like))))
-
-
-def with_columns_of(rows: DataFrame, like: DataFrame) -> DataFrame:
-    """Return rows whose columns stand for those of another DataFrame that have their names and
-    types: they have its ids, so that its own columns can be evaluated on them.
-    """
-    known = {(a.name(), a.dataType().catalogString()): a for a in _output(like)}
-    attributes = {}
-    for number, own in enumerate(_output(rows)):
-        found = known.get((own.name(), own.dataType().catalogString()))
-        if found is not None and not found.exprId().equals(own.exprId()):
-            attributes[number] = found
-    return _standing_for(rows, attributes) if attributes else rows
+    plan = analyzed(second)
+    own, other = analyzed(first).outputSet(), plan.outputSet()
+    for term in _conjuncts(analyzed(filtered).condition()):
+        if _is_of(term, own):
+            yield str(term.sql()), None, None
+        elif _is_of(term, other):
+            yield None, _column(term, filtered), None
+        elif _name(term) == "EqualTo":
+            sides = term.left(), term.right()
+            for one, two in (sides, sides[::-1]):
+                if _is_of(one, own) and _is_of(two, other):
+                    number = int(plan.output().indexOf(two))
+                    column = _column(two, filtered)
+                    yield str(one.sql()), column, None if number < 0 else number
+                    break
 
 
 def rows_matching(
@@ -114,13 +179,13 @@ def rows_matching(
         The JVM session that evaluates them.
     """
     jvm = jvm_of(rows.sparkSession)
-    plan = rows._jdf.queryExecution().analyzed()
+    plan = analyzed(rows)
     if filters:
         condition = joined(jvm, filters)
         by_name = {a.name(): a for a in scala_items(condition.references().toSeq())}
         own = [attribute.name() for attribute in _output(rows)]
         attributes = {n: by_name[name] for n, name in enumerate(own) if name in by_name}
-        plan = _standing_for(rows, attributes)._jdf.queryExecution().analyzed()
+        plan = analyzed(_standing_for(rows, attributes))
         plan = jvm.org.apache.spark.sql.catalyst.plans.logical.Filter(condition, plan)
     found = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
     numbers = found.selectExpr(jvm.PythonUtils.toSeq([quoted(rows.columns[-1])]))
@@ -141,8 +206,7 @@ def _standing_for(rows: DataFrame, attributes: Mapping[int, Any]) -> DataFrame:
     """Return rows some of whose columns, by their number, stand for other attributes."""
     spark = rows.sparkSession
     jvm = jvm_of(spark)
-    none = getattr(getattr(jvm.scala, "None$"), "MODULE$")
-    nothing = _scala_sequence(jvm, [])
+    none, nothing = none_of(jvm), _scala_sequence(jvm, [])
     catalyst = jvm.org.apache.spark.sql.catalyst
     alias, columns = catalyst.expressions.Alias, _output(rows)
     for number, attribute in attributes.items():
@@ -154,15 +218,13 @@ def _standing_for(rows: DataFrame, attributes: Mapping[int, Any]) -> DataFrame:
             none,
             nothing,
         )
-    plan = rows._jdf.queryExecution().analyzed()
-    project = catalyst.plans.logical.Project(_scala_sequence(jvm, columns), plan)
-    renamed = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, project)
-    return ClassicDataFrame(renamed, spark)
+    project = catalyst.plans.logical.Project(_scala_sequence(jvm, columns), analyzed(rows))
+    return frame_of(project, spark)
 
 
 def _output(frame: DataFrame) -> list[Any]:
     """Return the attributes that are the columns of a DataFrame."""
-    return scala_items(frame._jdf.queryExecution().analyzed().output())
+    return scala_items(analyzed(frame).output())
 
 
 def _scala_sequence(jvm: Any, items: list[Any]) -> Any:
@@ -180,25 +242,6 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
             stack += [expression.right(), expression.left()]
         else:
             yield expression
-
-
-def _term(expression: Any, plans: Sequence[Any], frame: DataFrame) -> ConditionTerm:
-    first, second = (plan.outputSet() for plan in plans)
-    if _is_of(expression, first):
-        return ConditionTerm(str(expression.sql()))
-    if _is_of(expression, second):
-        return ConditionTerm(column=_column(expression, frame))
-    if _name(expression) != "EqualTo":
-        return ConditionTerm()
-    for own, other in (
-        (expression.left(), expression.right()),
-        (expression.right(), expression.left()),
-    ):
-        if _is_of(own, first) and _is_of(other, second):
-            number = int(plans[1].output().indexOf(other))
-            column = None if number < 0 else number
-            return ConditionTerm(equal=(str(own.sql()), _column(other, frame), column))
-    return ConditionTerm()
 
 
 def _column(expression: Any, frame: DataFrame) -> Column:

@@ -19,17 +19,26 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.jvm.jvm import (
+    JvmSession,
+    analyzed,
+    frame_of,
     hadoop_path,
     jvm_of,
     rebound_rows,
     sequence,
+    singleton,
     storage_errors,
     texts,
 )
 from sparkdelta.base.parquet.parquet_options import (
+    WRITE_OPTIONS,
+    WRITE_SETTINGS,
     ParquetRelation,
+    ParquetScan,
     PartitionDirectories,
     UnpushedType,
+    committer_settings,
+    is_hidden,
 )
 from sparkdelta.base.schema.column_mapping import PARQUET_FIELD_ID
 
@@ -74,85 +83,119 @@ _TUNING = {
 """The user's settings that affect the performance of a scan, but not its rows."""
 
 
-def read_files(
-    spark: SparkSession,
-    source: str,
-    paths: Sequence[str],
-    options: Mapping[str, str],
-    schema: StructType | None,
-) -> DataFrame:
-    """Return a DataFrame of files read by one of Spark's public sources."""
-    jvm = jvm_of(spark)
-    reader = scan_session(spark, by_id=False).read().format(source)
-    if schema is not None:
-        reader = reader.schema(java_schema_of(jvm, schema))
-    loaded = reader.options(jvm.PythonUtils.toScalaMap(dict(options))).load(
-        sequence(jvm, java_texts(jvm, paths))
-    )
-    return rebound_rows(ClassicDataFrame(loaded, spark), spark)
+class JvmScans(JvmSession):
+    """The part of a classic engine that reads and writes files with Spark's sources."""
+
+    def read_files(
+        self,
+        source: str,
+        paths: Sequence[str],
+        *,
+        options: Mapping[str, str],
+        schema: StructType | None = None,
+    ) -> DataFrame:
+        """Return a lazy DataFrame of files read by one of Spark's public sources.
+
+        The files are listed with two tasks per core. By default Spark uses one task per file from
+        33 files on, which takes seconds for a thousand files.
+        """
+        jvm = self.jvm
+        reader = scan_session(self.spark, by_id=False).read().format(source)
+        if schema is not None:
+            reader = reader.schema(java_schema_of(jvm, schema))
+        loaded = reader.options(jvm.PythonUtils.toScalaMap(dict(options))).load(
+            sequence(jvm, java_texts(jvm, paths))
+        )
+        return rebound_rows(ClassicDataFrame(loaded, self.spark), self.spark)
+
+    def parquet_relation(self, scan: ParquetScan) -> ParquetRelation:
+        """Return a scan of Parquet files in the user's session, independent of its settings.
+
+        Partition values come from the caller instead of directory names, at no cost per row.
+
+        Raises
+        ------
+        FileNotFoundError
+            A file does not exist; `filename` is its path if Spark reports it.
+        """
+        if is_hidden(scan.files[0]):
+            return _hidden_relation(self.spark, scan)
+        jvm, partitions = self.jvm, scan.partitions
+        datasources = jvm.org.apache.spark.sql.execution.datasources
+        by_id = has_field_ids(scan.schema)
+        sibling = scan_session(self.spark, by_id=by_id, unpushed=scan.unpushed)
+        java_schema = java_schema_of(jvm, scan.schema)
+        partition_schema = java_schema_of(jvm, partitions.schema if partitions else StructType())
+        scala_options = jvm.PythonUtils.toScalaMap(dict(scan.options))
+        specification = jvm.scala.Option.empty()
+        if partitions is not None:
+            specification = _partition_specification(jvm, partitions, partition_schema)
+        index = file_index(jvm, sibling, scan.files, java_schema, scala_options, specification)
+        relation = parquet_files(jvm, sibling, index, partition_schema, java_schema, scala_options)
+        logical = singleton(datasources, "LogicalRelation$")
+        rows = frame_of(logical.apply(relation, scan.is_streaming), self.spark)
+        input_files = texts(jvm, index.inputFiles()).splitlines()
+        stamps = file_stamps(index, len(input_files))
+        if stamps is not None:
+            empty = [file for file, (size, _) in zip(input_files, stamps, strict=True) if size == 0]
+        else:
+            empty = [] if index.sizeInBytes() == scan.size_bytes else empty_files(index)
+        return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty, stamps)
+
+    def write_parquet(
+        self,
+        rows: DataFrame,
+        directory: str,
+        *,
+        partition_by: Sequence[str],
+        options: Mapping[str, str],
+        settings: Mapping[str, str],
+    ) -> None:
+        """Write rows of any session to a new directory with Spark's Parquet writer.
+
+        The write runs in a clone of that session with `WRITE_SETTINGS`; all other settings are
+        kept, since the plan of the rows was created with them.
+
+        Parameters
+        ----------
+        partition_by
+            The columns whose values are in directory names and not in the files.
+        options
+            Options of Spark's Parquet source.
+        settings
+            Settings of this write only.
+        """
+        jvm = self.jvm
+        gateway: Any = self.spark.sparkContext._gateway
+        sibling = rows.sparkSession._jsparkSession.cloneSession()
+        sibling_conf = sibling.conf()
+        committers = committer_settings(sibling_conf.get)
+        for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
+            sibling_conf.set(key, value)
+        datasets = jvm.org.apache.spark.sql.classic.Dataset
+        writer = datasets.ofRows(sibling, analyzed(rows)).write()
+        names = gateway.new_array(jvm.java.lang.String, len(partition_by))
+        for index, name in enumerate(partition_by):
+            names[index] = name
+        for key, value in {**options, **WRITE_OPTIONS}.items():
+            writer = writer.option(key, value)
+        writer.format("parquet").mode("errorifexists").partitionBy(names).save(directory)
 
 
-def parquet_relation(
-    spark: SparkSession,
-    files: Sequence[str],
-    schema: StructType,
-    options: Mapping[str, str],
-    partitions: PartitionDirectories | None,
-    size_bytes: int,
-    *,
-    is_streaming: bool = False,
-    unpushed: frozenset[UnpushedType] = frozenset(),
-) -> ParquetRelation:
-    """Return a scan of Parquet files in the user's session, independent of its settings.
-
-    Partition values come from the caller instead of directory names, at no cost per row.
-
-    Parameters
-    ----------
-    files
-        Qualified, decoded paths.
-    schema
-        The columns to read, with `parquet.field.id` in the metadata of those to match by field id.
-    options
-        Options of Spark's Parquet source.
-    size_bytes
-        The expected total size of the files. If it differs, the size of each file is checked.
-    is_streaming
-        True if the rows are a batch of a stream.
-    unpushed
-        The types on which row groups are not filtered.
-    """
-    jvm = jvm_of(spark)
+def parquet_files(
+    jvm: Any, sibling: Any, index: Any, partition_schema: Any, schema: Any, scala_options: Any
+) -> Any:
+    """Return Spark's relation of the Parquet files of an index."""
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = scan_session(spark, by_id=has_field_ids(schema), unpushed=unpushed)
-    java_schema = java_schema_of(jvm, schema)
-    partition_schema = java_schema_of(jvm, partitions.schema if partitions else StructType())
-    scala_options = jvm.PythonUtils.toScalaMap(dict(options))
-    specification = jvm.scala.Option.empty()
-    if partitions is not None:
-        specification = _partition_specification(jvm, partitions, partition_schema)
-    index = file_index(jvm, sibling, files, java_schema, scala_options, specification)
-    relation = datasources.HadoopFsRelation(
+    return datasources.HadoopFsRelation(
         index,
         partition_schema,
-        java_schema,
+        schema,
         jvm.scala.Option.empty(),
         datasources.parquet.ParquetFileFormat(),
         scala_options,
         sibling,
     )
-    plan = getattr(getattr(datasources, "LogicalRelation$"), "MODULE$").apply(
-        relation, is_streaming
-    )
-    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
-    rows = ClassicDataFrame(frame, spark)
-    input_files = texts(jvm, index.inputFiles()).splitlines()
-    stamps = file_stamps(index, len(input_files))
-    if stamps is not None:
-        empty = [file for file, (size, _) in zip(input_files, stamps, strict=True) if size == 0]
-    else:
-        empty = [] if index.sizeInBytes() == size_bytes else empty_files(index)
-    return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty, stamps)
 
 
 def file_index(
@@ -180,7 +223,7 @@ def file_index(
         _java_paths(jvm, files),
         scala_options,
         jvm.scala.Option.apply(java_schema),
-        getattr(getattr(datasources, "NoopCache$"), "MODULE$"),
+        singleton(datasources, "NoopCache$"),
         specification,
         jvm.scala.Option.empty(),
     )
@@ -206,30 +249,16 @@ def empty_files(index: Any) -> list[str]:
     return empty
 
 
-def hidden_parquet_relation(
-    spark: SparkSession,
-    files: Sequence[str],
-    schema: StructType,
-    options: Mapping[str, str],
-    *,
-    is_streaming: bool = False,
-) -> ParquetRelation:
-    """Same as `parquet_relation`, for files whose names Spark's file sources ignore.
-
-    It applies the same Parquet reader to an explicit list of files, with one task per file and
-    without filter pushdown.
-
-    Raises
-    ------
-    FileNotFoundError
-        A file does not exist; `filename` is its path.
+def _hidden_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
+    """Return a scan of files whose names Spark's file sources ignore: the same Parquet reader over
+    an explicit list of files, with one task per file and without filter pushdown.
     """
     jvm = jvm_of(spark)
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    sibling = scan_session(spark, by_id=has_field_ids(schema))
-    scala_options = jvm.PythonUtils.toScalaMap({**options, "returning_batch": "false"})
+    sibling = scan_session(spark, by_id=has_field_ids(scan.schema))
+    scala_options = jvm.PythonUtils.toScalaMap({**scan.options, "returning_batch": "false"})
     configuration = sibling.sessionState().newHadoopConfWithOptions(scala_options)
-    with_index = StructType([*schema.fields, StructField(_ROW_INDEX, LongType())])
+    with_index = StructType([*scan.schema.fields, StructField(_ROW_INDEX, LongType())])
     java_schema = java_schema_of(jvm, with_index)
     none_of = jvm.PythonUtils.toSeq([])
     nothing = jvm.PythonUtils.toScalaMap({})
@@ -243,7 +272,7 @@ def hidden_parquet_relation(
         configuration,
     )
     frames, uris = [], []
-    for file in files:
+    for file in scan.files:
         uri, split = _whole_file(spark, file, configuration)
         rdd = datasources.FileScanRDD(
             sibling,
@@ -254,7 +283,7 @@ def hidden_parquet_relation(
             nothing,
             jvm.org.apache.spark.sql.catalyst.FileSourceOptions(scala_options),
         )
-        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, is_streaming)
+        internal = spark._jsparkSession.internalCreateDataFrame(rdd, java_schema, scan.is_streaming)
         metadata = F.struct(F.lit(uri).alias("file_path"), F.col(_ROW_INDEX).alias("row_index"))
         rows = ClassicDataFrame(internal, spark).withColumn(_METADATA, metadata)
         frames.append(rows.drop(_ROW_INDEX))

@@ -14,10 +14,9 @@ from typing import Any
 from py4j.java_gateway import JavaClass
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm.jvm import jvm_of, same_active_session
+from sparkdelta.base.jvm.jvm import JvmSession, frame_of, jvm_of, none_of, same_active_session
 from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.storage.stream_source import ReadLimit, StreamSource
@@ -43,34 +42,35 @@ def query_id(spark: SparkSession) -> str:
     return found
 
 
-def stream_frame(spark: SparkSession, source: StreamSource) -> DataFrame:
-    """Return the streaming DataFrame of a source.
+class JvmStreams(JvmSession):
+    """The part of a classic engine that reads streams."""
 
-    Raises
-    ------
-    StreamNotSupportedError
-        This Spark lacks the classes that it takes.
-    """
-    jvm: Any = spark._jvm
-    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-    complete_interfaces(spark, _Source)
-    session = spark._jsparkSession
-    attributes = _attributes(spark, source.schema)
-    options = [_none(spark)]
-    unassigned = _class(jvm, "org.apache.spark.sql.catalyst.streaming.Unassigned$")
-    if unassigned is not None:  # the name of the source, since Spark 4.2
-        options.append(getattr(unassigned, "MODULE$"))
-    relation = _execution_class(jvm, "StreamingExecutionRelation")
-    plan = relation(_Source(spark, source), attributes, *options, session)
-    return _frame(spark, plan)
+    def stream(self, source: StreamSource) -> DataFrame:
+        """Return the streaming DataFrame of a source, which streaming queries call in this process.
+
+        Raises
+        ------
+        StreamNotSupportedError
+            This Spark lacks the classes that it takes.
+        """
+        spark, jvm = self.spark, self.spark._jvm
+        ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        complete_interfaces(spark, _Source)
+        options = [none_of(self.jvm)]
+        unassigned = _class(jvm, "org.apache.spark.sql.catalyst.streaming.Unassigned$")
+        if unassigned is not None:  # the name of the source, since Spark 4.2
+            options.append(getattr(unassigned, "MODULE$"))
+        relation = _execution_class(jvm, "StreamingExecutionRelation")
+        attributes = _attributes(spark, source.schema)
+        return frame_of(relation(_Source(spark, source), attributes, *options, self.java), spark)
 
 
 def _empty_batch(spark: SparkSession, schema: StructType) -> Any:
     """Return a streaming Java DataFrame without rows."""
     jvm = jvm_of(spark)
-    attributes, none = _attributes(spark, schema), _none(spark)
     local = jvm.org.apache.spark.sql.catalyst.plans.logical.LocalRelation
-    plan = local(attributes, jvm.PythonUtils.toSeq([]), True, none)
+    nothing = jvm.PythonUtils.toSeq([])
+    plan = local(_attributes(spark, schema), nothing, True, none_of(jvm))
     return jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
 
 
@@ -159,20 +159,10 @@ def _json(offset: Any) -> str | None:
     return None if offset is None else str(offset.json())
 
 
-def _frame(spark: SparkSession, plan: Any) -> DataFrame:
-    jvm = jvm_of(spark)
-    rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, plan)
-    return ClassicDataFrame(rows, spark)
-
-
 def _attributes(spark: SparkSession, schema: StructType) -> Any:
     jvm = jvm_of(spark)
     types = jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils
     return types.toAttributes(java_schema_of(jvm, schema))
-
-
-def _none(spark: SparkSession) -> Any:
-    return getattr(getattr(jvm_of(spark).scala, "None$"), "MODULE$")
 
 
 def _execution_class(jvm: Any, name: str) -> Any:

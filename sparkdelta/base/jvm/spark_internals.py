@@ -31,18 +31,14 @@ class SparkInternals:
 
     purpose: str
     classes: tuple[str | tuple[str, ...], ...]
-    first_check: str
-    without: str
+    first_check: str = "jvm.SparkClass"
+    without: str = "DELTA_SPARK_MEMBER_NOT_FOUND, before anything is read or written"
 
-
-_ERROR = "DELTA_SPARK_MEMBER_NOT_FOUND, before anything is read or written"
 
 INTERNALS = (
     SparkInternals(
         purpose="move DataFrames between sessions",
         classes=(f"{_SQL}.classic.Dataset", f"{_SQL}.classic.SparkSession"),
-        first_check="jvm.SparkClass",
-        without=_ERROR,
     ),
     SparkInternals(
         purpose="read exactly the files of a version",
@@ -58,8 +54,6 @@ INTERNALS = (
             f"{_SQL}.types.DataType",
             f"{_SQL}.types.StructType",
         ),
-        first_check="jvm.SparkClass",
-        without=_ERROR,
     ),
     SparkInternals(
         purpose="read files whose names Spark hides",
@@ -70,8 +64,6 @@ INTERNALS = (
             f"{_SOURCES}.PartitionedFile",
             "org.apache.spark.paths.SparkPath",
         ),
-        first_check="jvm.SparkClass",
-        without=_ERROR,
     ),
     SparkInternals(
         purpose="choose files by filters that come after a read",
@@ -81,7 +73,7 @@ INTERNALS = (
             f"{_SOURCES}.PartitionDirectory",
             f"{_SQL}.execution.WholeStageCodegenExec",
         ),
-        first_check="jvm_file_index.problem_of_callbacks",
+        first_check="JvmLateScans.problem_of_callbacks",
         without="a warning; files are chosen when the DataFrame is made, and filters are Spark's",
     ),
     SparkInternals(
@@ -99,8 +91,6 @@ INTERNALS = (
             f"{_CATALYST}.plans.logical.Project",
             f"{_SQL}.classic.ExpressionUtils",
         ),
-        first_check="jvm.SparkClass",
-        without=_ERROR,
     ),
     SparkInternals(
         purpose="register tables in the session catalog",
@@ -110,8 +100,6 @@ INTERNALS = (
             f"{_CATALYST}.catalog.CatalogTable$",
             f"{_CATALYST}.catalog.CatalogTableType",
         ),
-        first_check="jvm.SparkClass",
-        without=_ERROR,
     ),
     SparkInternals(
         purpose="read a table as a stream",
@@ -127,7 +115,7 @@ INTERNALS = (
             ),
             f"{_SQL}.execution.streaming.Source",
         ),
-        first_check="jvm_streams.stream_frame",
+        first_check="JvmStreams.stream",
         without="DELTA_STREAM_NOT_SUPPORTED, before the stream starts",
     ),
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
@@ -97,6 +97,39 @@ class PartitionDirectories:
     values: DataFrame
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetScan:
+    """A scan of exactly the given Parquet files.
+
+    Attributes
+    ----------
+    files
+        Absolute, decoded paths; Spark's file sources must ignore the names of all of them or of
+        none.
+    schema
+        The columns to read, with physical names, and with `parquet.field.id` in the metadata of
+        those to match by field id.
+    options
+        Options of Spark's Parquet source and of the storage.
+    partitions
+        Partition values by directory; classic Spark only.
+    size_bytes
+        The sum of the files' sizes in the log. If it differs, the size of each file is checked.
+    is_streaming
+        True if the rows are a batch of a stream.
+    unpushed
+        The types on which row groups are not filtered; classic Spark only.
+    """
+
+    files: Sequence[str]
+    schema: StructType
+    options: Mapping[str, str]
+    partitions: PartitionDirectories | None
+    size_bytes: int
+    is_streaming: bool
+    unpushed: frozenset[UnpushedType]
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetRelation:
     """A scan of Parquet files.
@@ -124,7 +157,7 @@ class ParquetRelation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedFiles:
-    """The files that a `FileLister` chose, grouped by partition values.
+    """The files of a scan that a query reads, those with the same partition values together.
 
     Attributes
     ----------
@@ -135,54 +168,33 @@ class ListedFiles:
     values
         The typed partition values and, as the last column, the number of the row, as local data
         that is evaluated without a Spark job; None of a table without partition columns.
+    statuses
+        The files as the storage has them, in the form of the JVM, by the numbers of rows.
     """
 
     files: Sequence[str]
     counts: Sequence[int]
     values: DataFrame | None
-
-
-class FileLister(Protocol):
-    """The interface that chooses the files of a scan when a query runs it.
-
-    Attributes
-    ----------
-    identity
-        A text that is equal for listers of the same files alone.
-    size_bytes
-        The size of all files as far as it is known without listing them; None if it is not.
-    """
-
-    @property
-    def identity(self) -> str: ...
-
-    @property
-    def size_bytes(self) -> int | None: ...
-
-    def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:
-        """Return the files that may have rows that match a condition.
-
-        Parameters
-        ----------
-        filters
-            The SQL text of an analyzed condition, with timestamps in UTC; None for all files.
-        has_user_functions
-            Returns True if the condition calls functions that are not Spark's own.
-        """
-
-    def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
-        """Refuse to read fewer files than the chosen ones, or others.
-
-        `uris` are the files that the storage has, `empty` the ones of 0 bytes among them.
-        """
+    statuses: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LateRelation:
-    """A scan of the Parquet files that a lister chooses when a query runs.
+    """A scan of Parquet files that are chosen when a query runs.
 
     Attributes
     ----------
+    list_files
+        A function that returns the files that may have rows of which a condition is true. It takes
+        the SQL text of the analyzed condition, with timestamps in UTC, or None for all files, and a
+        function that returns True if the condition calls functions that are not Spark's own.
+    check
+        A function of some of these files, the URIs of those that the storage has, and those of 0
+        bytes. It raises a `DeltaError` rather than let a query read fewer files, or others.
+    identity
+        A text that only scans of the same files have.
+    size_bytes
+        The size of all files as far as it is known without listing them; None if it is not.
     schema
         The columns to read, with `parquet.field.id` in the metadata of those to match by field id.
     partitions
@@ -195,7 +207,10 @@ class LateRelation:
         The types on which row groups are not filtered.
     """
 
-    lister: FileLister
+    list_files: Callable[[str | None, Callable[[], bool]], ListedFiles]
+    check: Callable[[Sequence[str], Sequence[str], Sequence[str]], None]
+    identity: str
+    size_bytes: int | None
     schema: StructType
     partitions: StructType
     options: Mapping[str, str]

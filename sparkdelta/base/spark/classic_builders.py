@@ -21,7 +21,13 @@ from sparkdelta.base.spark.spark_builders import (
 
 
 class ClassicBuilders:
-    """`Builders` of classic sessions."""
+    """The readers and writers of classic sessions.
+
+    Attributes
+    ----------
+    classes
+        The classes with methods that `enabled_sessions` replaces, by their names in PySpark.
+    """
 
     classes: ClassVar[Mapping[str, type]] = {
         "Catalog": Catalog,
@@ -39,6 +45,7 @@ class ClassicBuilders:
         return spark
 
     def reader(self, builder: Builder) -> ReaderState:
+        """Return the state of a ``DataFrameReader`` or ``DataStreamReader``."""
         return ReaderState(**jvm_builders.reader_state(builder))
 
     def writer(self, builder: Builder) -> WriterState:
@@ -46,15 +53,21 @@ class ClassicBuilders:
         return WriterState(rows=builder._df, properties={}, **state)
 
     def table_writer(self, builder: Builder) -> WriterState:
+        """Return the state of a ``DataFrameWriterV2``."""
         return WriterState(rows=builder._df, **jvm_builders.table_writer_state(builder))
 
     def stream_writer(self, builder: Builder) -> StreamWriterState:
+        """Return the state of a ``DataStreamWriter``."""
         return StreamWriterState(rows=builder._df, **jvm_builders.stream_writer_state(builder))
 
     def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
+        """True if the sessions are the same for Spark, or the first one was cloned from the other,
+        as that of ``foreachBatch`` is.
+        """
         return jvm_builders.is_clone(spark, of)
 
     def has_delta_spark(self, spark: SparkSession) -> bool:
+        """True if delta-spark's JAR can be found in the session."""
         return names_delta_spark(spark) or jvm_builders.has_class(spark, _EXTENSION)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm.jvm import (
+from sparkdelta.base.jvm.jvm import analyzed
+from sparkdelta.base.jvm.jvm_plans import (
     calls_sql_functions,
+    calls_user_functions,
+    condition_terms,
     filter_condition,
-    have_user_functions,
-    plan_nodes,
 )
-from sparkdelta.base.jvm.jvm_plans import condition_terms
 from sparkdelta.base.predicates.analyzed_text import has_call, of_user_functions, parse_analyzed
 from sparkdelta.base.predicates.predicate_rules import IsNull, Predicate, without_not
 from sparkdelta.base.spark.match_terms import EqualKey, MatchTerms
@@ -36,7 +36,7 @@ def parse_classic_filter(
     text, shown_zone = filter_condition(filtered)
     if calls_sql_functions(filtered):
         return of_user_functions(text)
-    if has_call(text) and have_user_functions(plan_nodes(filtered)[1]):
+    if has_call(text) and calls_user_functions(analyzed(filtered).condition()):
         return of_user_functions(text)
     return parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias)
 
@@ -60,8 +60,7 @@ def parse_match_terms(
     if calls_sql_functions(filtered):
         return MatchTerms()
     _, shown_zone = filter_condition(filtered)
-    _, nodes = plan_nodes(filtered)
-    has_user_functions = have_user_functions(nodes)
+    has_user_functions = calls_user_functions(analyzed(filtered).condition())
 
     def parsed(text: str) -> Predicate:
         if has_user_functions and has_call(text):
@@ -70,14 +69,14 @@ def parse_match_terms(
             parse_analyzed(text, schema, time_zone=time_zone, shown_zone=shown_zone, alias=alias)
         )
 
-    terms = condition_terms(filtered, target, source)
-    keys = []
-    for text, column, number in (term.equal for term in terms if term.equal is not None):
-        is_null = parsed(f"({text} IS NULL)")
-        if isinstance(is_null, IsNull):
-            keys.append(EqualKey(is_null.child, column, number))
-    return MatchTerms(
-        target=tuple(parsed(term.text) for term in terms if term.text is not None),
-        source=tuple(term.column for term in terms if term.column is not None),
-        keys=tuple(keys),
-    )
+    on_target, on_source, keys = [], [], []
+    for text, column, number in condition_terms(filtered, target, source):
+        if column is None:
+            on_target.append(parsed(str(text)))
+        elif text is None:
+            on_source.append(column)
+        else:
+            is_null = parsed(f"({text} IS NULL)")
+            if isinstance(is_null, IsNull):
+                keys.append(EqualKey(is_null.child, column, number))
+    return MatchTerms(tuple(on_target), tuple(on_source), tuple(keys))

@@ -7,28 +7,19 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
 
 from pyspark import StatusTracker
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm import jvm, jvm_catalog, jvm_file_index, jvm_scans, jvm_streams
+from sparkdelta.base.jvm import jvm, jvm_streams
 from sparkdelta.base.jvm.hadoop_files import HadoopFiles
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
-from sparkdelta.base.jvm.jvm_plans import (
-    columns_used,
-    is_local_data,
-    with_attributes_of,
-    with_columns_of,
-)
-from sparkdelta.base.parquet.parquet_options import (
-    LateRelation,
-    ParquetRelation,
-    PartitionDirectories,
-    UnpushedType,
-    is_hidden,
-)
+from sparkdelta.base.jvm.jvm_catalog import JvmCatalog
+from sparkdelta.base.jvm.jvm_file_index import JvmLateScans
+from sparkdelta.base.jvm.jvm_plans import JvmPlans
+from sparkdelta.base.jvm.jvm_scans import JvmScans
+from sparkdelta.base.jvm.jvm_streams import JvmStreams
 from sparkdelta.base.predicates.predicate_rules import Predicate
 from sparkdelta.base.spark.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.base.spark.library_sessions import (
@@ -44,10 +35,10 @@ from sparkdelta.base.spark.library_sessions import (
     set_up,
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
+from sparkdelta.base.spark.spark_engine import Ability
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.base.storage.stream_source import StreamSource
 from sparkdelta.base.storage.worker_files import setting_names
 
 _LOGGER = logging.getLogger(__name__)
@@ -57,36 +48,35 @@ _JOB_GROUP = "spark.jobGroup.id"
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
-@dataclass(frozen=True, slots=True)
-class ClassicEngine:
-    """`SparkEngine` of a classic session."""
+class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
+    """A classic session."""
 
-    spark: SparkSession
-
-    attaches_partition_values: ClassVar[bool] = True
-    matches_field_ids: ClassVar[bool] = True
-    reads_hidden_names: ClassVar[bool] = True
-    sees_plans: ClassVar[bool] = True
-    moves_frames: ClassVar[bool] = True
-    runs_streams: ClassVar[bool] = True
-    registers_empty_tables: ClassVar[bool] = False
-    reads_cached_files: ClassVar[bool] = True
+    def can(self, ability: Ability) -> bool:
+        """Return True if the session has an ability."""
+        if ability == "call back":
+            return self._calls_back
+        return ability != "register empty tables"
 
     @property
     def parallelism(self) -> int:
+        """The approximate number of tasks that run in parallel."""
         return self.spark.sparkContext.defaultParallelism
 
     @property
     def runs_workers_locally(self) -> bool:
+        """True if Python workers run on the driver's machine and are started by the driver."""
         return (self.spark.sparkContext.master or "").startswith("local")
 
     @property
     def shows_progress_bar(self) -> bool:
+        """True if Spark shows its own progress bar in a terminal."""
         return self.spark.conf.get(_PROGRESS_BAR, "false") == "true"
 
     @contextmanager
     def named_jobs(self, name: str) -> Iterator[None]:
-        """Set the description of the jobs, independent of the job group."""
+        """Describe the Spark jobs that this thread starts in a block, and restore the user's
+        description, which is independent of the job group.
+        """
         context = self.spark.sparkContext
         before = context.getLocalProperty(_DESCRIPTION)
         context.setLocalProperty(_DESCRIPTION, name)
@@ -97,57 +87,26 @@ class ClassicEngine:
             context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]
 
     def task_counter(self) -> RunningTasks:
+        """Return a counter of the tasks that are started from now on."""
         return RunningTasks.from_now_on(self.spark)
 
     def hadoop_settings(
         self, names: Sequence[str], hadoop_conf: Mapping[str, str]
     ) -> dict[str, str]:
+        """Return the values of the named Hadoop settings that are set in the session or in
+        `hadoop_conf`, which takes precedence.
+        """
         return jvm.settings(self.spark, names, hadoop_conf) if names else {}
 
     def driver_files(self, hadoop_conf: Mapping[str, str]) -> HadoopFiles:
+        """Return access to files of any storage from the driver."""
         return HadoopFiles(self.spark, hadoop_conf)
 
-    def read_files(
-        self,
-        source: str,
-        paths: Sequence[str],
-        *,
-        options: Mapping[str, str],
-        schema: StructType | None = None,
-    ) -> DataFrame:
-        return jvm_scans.read_files(self.spark, source, paths, options, schema)
-
-    def parquet_relation(
-        self,
-        files: Sequence[str],
-        schema: StructType,
-        options: Mapping[str, str],
-        partitions: PartitionDirectories | None,
-        size_bytes: int,
-        *,
-        is_streaming: bool = False,
-        unpushed: frozenset[UnpushedType] = frozenset(),
-    ) -> ParquetRelation:
-        if is_hidden(files[0]):
-            return jvm_scans.hidden_parquet_relation(
-                self.spark, files, schema, options, is_streaming=is_streaming
-            )
-        return jvm_scans.parquet_relation(
-            self.spark,
-            files,
-            schema,
-            options,
-            partitions,
-            size_bytes,
-            is_streaming=is_streaming,
-            unpushed=unpushed,
-        )
-
     @property
-    def calls_back(self) -> bool:
+    def _calls_back(self) -> bool:
         if self.spark not in _calling_back:
             listing = self.listing_session(compiles=False)
-            problem = jvm_file_index.problem_of_callbacks(self.spark, listing)
+            problem = self.problem_of_callbacks(listing)
             if problem is not None:
                 _LOGGER.warning(
                     "Filters after read_delta choose no files in this Spark: %s", problem
@@ -156,13 +115,22 @@ class ClassicEngine:
         return _calling_back[self.spark]
 
     def listing_session(self, *, compiles: bool) -> SparkSession:
+        """Return the session of queries that find the files of a scan while another query waits;
+        requires the ability "call back".
+
+        Parameters
+        ----------
+        compiles
+            False for few rows: to compile a plan takes longer than to interpret it.
+        """
         settings = {**LISTING_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
         if compiles:
-            return _sibling(self.spark, _listing_sessions, settings)
-        return _sibling(self.spark, _interpreting_sessions, {**settings, **INTERPRETED})
+            return _sibling(self.spark, settings)
+        return _sibling(self.spark, {**settings, **INTERPRETED})
 
     @contextmanager
     def in_listing_session(self, *, compiles: bool) -> Iterator[SparkSession]:
+        """Use a `listing_session` in a block; the active session is the same after it."""
         listing, before = self.listing_session(compiles=compiles), SparkSession._activeSession
         try:
             with jvm.same_active_session(self.spark):
@@ -171,32 +139,21 @@ class ClassicEngine:
             if SparkSession._activeSession is listing:  # createDataFrame has set it
                 SparkSession._activeSession = before
 
-    def reads_batches(self, schema: StructType) -> bool:
-        return jvm_file_index.reads_batches(self.spark, schema)
-
-    def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
-        return jvm_file_index.late_rows(self.spark, listing, relation)
-
-    def write_parquet(
-        self,
-        rows: DataFrame,
-        directory: str,
-        *,
-        partition_by: Sequence[str],
-        options: Mapping[str, str],
-        settings: Mapping[str, str],
-    ) -> None:
-        jvm.write_parquet(
-            rows, directory, partition_by=partition_by, options=options, settings=settings
-        )
-
     def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
+        """Return the log store of a table, chosen by the scheme of its path."""
         root = jvm.qualify(self.spark, path, hadoop_conf)
         if root.startswith("file:"):
             return LocalLogStore(root)
         return HadoopLogStore(self.spark, root, hadoop_conf)
 
     def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
+        """Same as `open_log`, but with the object store's own client if Spark cannot commit.
+
+        Raises
+        ------
+        StoreNotWritableError
+            Commits to the storage are not possible; nothing was written.
+        """
         store = self.open_log(path, hadoop_conf)
         if store.table_root.partition(":")[0] in OBJECT_SCHEMES:
             settings = self.hadoop_settings(setting_names(store.table_root), hadoop_conf)
@@ -205,32 +162,12 @@ class ClassicEngine:
         store.check_writable()
         return store
 
-    def table_location(self, name: Sequence[str], provider: str) -> str | None:
-        return jvm_catalog.table_location(self.spark, name, provider)
-
-    def free_location(self, name: Sequence[str]) -> str:
-        return jvm_catalog.free_location(self.spark, name)
-
-    def is_managed(self, name: Sequence[str]) -> bool:
-        return jvm_catalog.is_managed(self.spark, name)
-
-    def register_table(
-        self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
-    ) -> None:
-        jvm_catalog.register_table(self.spark, name, location, provider, is_managed=is_managed)
-
-    def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:
-        jvm_catalog.rename_table(self.spark, name, new_name)
-
-    def move_table(self, name: Sequence[str], location: str) -> None:
-        jvm_catalog.move_table(self.spark, name, location)
-
-    def drop_table(self, name: Sequence[str]) -> None:
-        jvm_catalog.drop_table(self.spark, name)
-
     @contextmanager
     def log_session(self) -> Iterator[SparkSession]:
-        sibling = _sibling(self.spark, _log_sessions, LOG_SETTINGS)
+        """Yield a session that writes the same log files independent of the user's settings. It has
+        the user's Hadoop settings and number of shuffle partitions.
+        """
+        sibling = _sibling(self.spark, LOG_SETTINGS)
         copy_settings(self.spark, sibling)
         before = SparkSession.getActiveSession()
         try:
@@ -242,35 +179,54 @@ class ClassicEngine:
                 jvm.clear_active_session(self.spark)
 
     def write_session(self) -> AbstractContextManager[SparkSession]:
+        """Yield the session that reads and writes a table during a write: the user's; on Spark
+        Connect another one, in which a table's SQL expressions do not depend on the user's
+        settings.
+        """
         return nullcontext(self.spark)
 
     def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        return jvm.rows_rebound_to(rows, _sibling(self.spark, _table_sessions, TABLE_SETTINGS))
+        """Yield the same rows in a session in which a table's SQL expressions do not depend on the
+        user's settings.
+        """
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, TABLE_SETTINGS))
 
     def in_conversion_session(
         self, rows: DataFrame, time_zone: str
     ) -> AbstractContextManager[DataFrame]:
+        """Yield rows of this session in one in which casts depend on a time zone alone; on Spark
+        Connect the same session, whose time zone it must be.
+        """
         if time_zone == UTC:
             return self.in_table_session(rows)
-        siblings = _conversion_sessions.setdefault(time_zone, weakref.WeakKeyDictionary())
-        settings = conversion_settings(time_zone)
-        return jvm.rows_rebound_to(rows, _sibling(self.spark, siblings, settings))
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, conversion_settings(time_zone)))
 
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+        """Yield the same rows in the user's session, in which the user's conditions are evaluated;
+        requires the ability "move frames".
+        """
         return jvm.rows_rebound_to(rows, self.spark)
 
     def rebind_to_session(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""
         return jvm.rebound_rows(rows, self.spark)
 
     @contextmanager
     def micro_batch(self, batch: DataFrame) -> Iterator[tuple[DataFrame, str]]:
+        """Yield the rows of a micro-batch as a DataFrame of this session, and the id of the
+        streaming query that calls; requires the ability "run streams".
+        """
         with jvm.same_active_session(self.spark):
             yield self.rebind_to_session(batch), jvm_streams.query_id(self.spark)
 
-    def stream(self, source: StreamSource) -> DataFrame:
-        return jvm_streams.stream_frame(self.spark, source)
-
     def analyzed_filter(self, rows: DataFrame, where: str | Column, alias: str) -> DataFrame:
+        """Return the rows that a condition selects, as an argument for `parse_condition`.
+
+        Raises
+        ------
+        AnalysisException
+            The condition is invalid for these rows.
+        """
         return rows.alias(alias).filter(where)
 
     def parse_condition(
@@ -282,6 +238,13 @@ class ClassicEngine:
         time_zone: str,
         alias: str | None = None,
     ) -> Predicate:
+        """Return the predicate of a condition, see `parse_classic_filter`.
+
+        Parameters
+        ----------
+        filtered
+            An `analyzed_filter` of an empty frame by `where`.
+        """
         return parse_classic_filter(filtered, schema, time_zone=time_zone, alias=alias)
 
     def match_terms(
@@ -293,45 +256,26 @@ class ClassicEngine:
         *,
         alias: str,
     ) -> MatchTerms:
+        """Return the terms of a condition about rows of a table, see `parse_match_terms`; requires
+        the ability "see plans".
+        """
         time_zone = session_time_zone(self.spark)
         return parse_match_terms(filtered, target, source, schema, alias=alias, time_zone=time_zone)
 
-    def is_local_data(self, frame: DataFrame) -> bool:
-        return is_local_data(frame)
 
-    def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
-        return columns_used(frame, rows)
-
-    def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
-        return with_attributes_of(rows, like)
-
-    def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
-        return with_columns_of(rows, like)
-
-    def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
-        return jvm.plan_nodes(frame)
-
-    def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
-        return jvm.read_options_named(rows, name)
-
-
-_Siblings: TypeAlias = "weakref.WeakKeyDictionary[SparkSession, SparkSession]"
-_log_sessions: _Siblings = weakref.WeakKeyDictionary()
-_table_sessions: _Siblings = weakref.WeakKeyDictionary()
-_conversion_sessions: dict[str, _Siblings] = {}
-_listing_sessions: _Siblings = weakref.WeakKeyDictionary()
-_interpreting_sessions: _Siblings = weakref.WeakKeyDictionary()
+_siblings: weakref.WeakKeyDictionary[SparkSession, dict[object, SparkSession]]
+_siblings = weakref.WeakKeyDictionary()
 _calling_back: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDictionary()
 
 
-def _sibling(spark: SparkSession, siblings: _Siblings, settings: Mapping[str, str]) -> SparkSession:
+def _sibling(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return the cached session with these settings, which is created next to the user's."""
-    sibling = siblings.get(spark)
-    if sibling is None:
+    siblings, key = _siblings.setdefault(spark, {}), frozenset(settings.items())
+    if key not in siblings:
         sibling = spark.newSession()
         set_up(sibling, settings)
-        siblings[spark] = sibling
-    return sibling
+        siblings[key] = sibling
+    return siblings[key]
 
 
 @dataclass(slots=True)
@@ -362,6 +306,7 @@ class RunningTasks:
         return cls(tracker, others, context.getLocalProperty(_JOB_GROUP))
 
     def counts(self) -> tuple[int, int]:
+        """Return the number of finished tasks and of all known tasks."""
         jobs = set(self.tracker.getActiveJobsIds()) - self.others
         if self.group is not None:
             jobs &= set(self.tracker.getJobIdsForGroup(self.group))

@@ -22,7 +22,7 @@ from sparkdelta.base.spark.spark_builders import (
 
 
 class ConnectBuilders:
-    """`Builders` of Spark Connect sessions."""
+    """The readers and writers of Spark Connect sessions."""
 
     classes: ClassVar[Mapping[str, type]] = {
         "Catalog": Catalog,

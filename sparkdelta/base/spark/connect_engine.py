@@ -4,58 +4,52 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.parquet.parquet_options import (
-    LateRelation,
-    ParquetRelation,
-    PartitionDirectories,
-    UnpushedType,
-)
+from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan
 from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
-from sparkdelta.base.spark import connect_catalog, connect_storage
+from sparkdelta.base.spark import connect_storage
+from sparkdelta.base.spark.connect_catalog import ConnectCatalog, connect_sibling
 from sparkdelta.base.spark.connect_storage import ConnectLogStore
 from sparkdelta.base.spark.library_sessions import (
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
     TABLE_SETTINGS,
-    set_up,
 )
-from sparkdelta.base.spark.match_terms import MatchTerms
-from sparkdelta.base.spark.named_source import NamedOnly
+from sparkdelta.base.spark.spark_engine import Ability
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.base.storage.stream_source import StreamSource
 from sparkdelta.base.storage.worker_files import setting_names
-from sparkdelta.exceptions import InvalidArgumentError
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectEngine:
-    """`SparkEngine` of a Spark Connect client."""
+def _refused(ability: Ability) -> Callable[..., Any]:
+    """Return a method that requires an ability which Spark Connect clients lack."""
 
-    spark: SparkSession
+    def refuse(*_: object, **__: object) -> Any:
+        raise NotImplementedError(f"a Spark Connect client cannot {ability}")
 
-    attaches_partition_values: ClassVar[bool] = False
-    matches_field_ids: ClassVar[bool] = False
-    reads_hidden_names: ClassVar[bool] = False
-    sees_plans: ClassVar[bool] = False
-    moves_frames: ClassVar[bool] = False
-    runs_streams: ClassVar[bool] = False
-    registers_empty_tables: ClassVar[bool] = True
-    reads_cached_files: ClassVar[bool] = False
-    calls_back: ClassVar[bool] = False
+    return refuse
+
+
+@dataclass(frozen=True)
+class ConnectEngine(ConnectCatalog):
+    """A Spark Connect client."""
+
+    abilities: ClassVar[frozenset[Ability]] = frozenset({"register empty tables"})
     runs_workers_locally: ClassVar[bool] = False
     shows_progress_bar: ClassVar[bool] = False
+
+    def can(self, ability: Ability) -> bool:
+        return ability in self.abilities
 
     @property
     def parallelism(self) -> int:
@@ -97,30 +91,8 @@ class ConnectEngine:
         reader = self.spark.read.format(source).options(**options)
         return (reader if schema is None else reader.schema(schema)).load(list(paths))
 
-    def parquet_relation(
-        self,
-        files: Sequence[str],
-        schema: StructType,
-        options: Mapping[str, str],
-        partitions: PartitionDirectories | None,  # noqa: ARG002 - not supported
-        size_bytes: int,  # noqa: ARG002
-        *,
-        is_streaming: bool = False,  # noqa: ARG002
-        unpushed: frozenset[UnpushedType] = frozenset(),  # noqa: ARG002
-    ) -> ParquetRelation:
-        return connect_storage.parquet_relation(self.spark, files, schema, options)
-
-    def listing_session(self, *, compiles: bool) -> SparkSession:
-        raise NotImplementedError(_NO_CALLS)
-
-    def in_listing_session(self, *, compiles: bool) -> AbstractContextManager[SparkSession]:
-        raise NotImplementedError(_NO_CALLS)
-
-    def reads_batches(self, schema: StructType) -> bool:
-        raise NotImplementedError(_NO_CALLS)
-
-    def late_rows(self, relation: LateRelation, listing: SparkSession) -> DataFrame:
-        raise NotImplementedError(_NO_CALLS)
+    def parquet_relation(self, scan: ParquetScan) -> ParquetRelation:
+        return connect_storage.parquet_relation(self.spark, scan)
 
     def write_parquet(
         self,
@@ -159,53 +131,13 @@ class ConnectEngine:
         connect_storage.check_same_log(self.spark, store)
         return store
 
-    def table_location(self, name: Sequence[str], provider: str) -> str | None:
-        return connect_catalog.table_location(self.spark, name, provider)
-
-    def is_managed(self, name: Sequence[str]) -> bool:
-        return connect_catalog.is_managed(self.spark, name)
-
-    def free_location(self, name: Sequence[str]) -> str:
-        return connect_catalog.free_location(self.spark, name)
-
-    def register_table(
-        self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
-    ) -> None:
-        qualified = connect_catalog.qualified(self.spark, name)
-        with self._naming() as naming:
-            connect_catalog.register_table(
-                naming, qualified, None if is_managed else location, provider
-            )
-
-    def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:
-        names = connect_catalog.names_of_renaming(self.spark, name, new_name)
-        with self._naming() as naming:
-            connect_catalog.rename_table(naming, *names)
-
-    def move_table(self, name: Sequence[str], location: str) -> None:  # noqa: ARG002
-        problem = (
-            f"{'.'.join(name)} cannot get another location from a Spark Connect client; drop the "
-            "name and create it with the location"
-        )
-        raise InvalidArgumentError(argument="name", problem=problem)
-
-    def drop_table(self, name: Sequence[str]) -> None:
-        qualified = connect_catalog.qualified(self.spark, name)
-        with self._naming() as naming:
-            connect_catalog.drop_table(naming, qualified)
-
-    @contextmanager
-    def _naming(self) -> Iterator[SparkSession]:
-        """Yield a session in which Spark knows tables of Delta's format by name."""
-        with _sibling(self.spark, {}) as naming:
-            naming.dataSource.register(NamedOnly)
-            yield naming
-
     def log_session(self) -> AbstractContextManager[SparkSession]:
-        return _sibling(self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)})
+        return connect_sibling(
+            self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
+        )
 
     def write_session(self) -> AbstractContextManager[SparkSession]:
-        return _sibling(self.spark, TABLE_SETTINGS)
+        return connect_sibling(self.spark, TABLE_SETTINGS)
 
     def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         return nullcontext(rows)  # rows of a `write_session`, which has these settings
@@ -217,17 +149,8 @@ class ConnectEngine:
     ) -> AbstractContextManager[DataFrame]:
         return nullcontext(rows)
 
-    def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        raise NotImplementedError("a Spark Connect plan cannot be moved to another session")
-
     def rebind_to_session(self, rows: DataFrame) -> DataFrame:
         return rows
-
-    def micro_batch(self, batch: DataFrame) -> AbstractContextManager[tuple[DataFrame, str]]:
-        raise NotImplementedError("functions of a stream run in the server's process")
-
-    def stream(self, source: StreamSource) -> DataFrame:
-        raise NotImplementedError("a stream's source runs in the server's process")
 
     def analyzed_filter(
         self,
@@ -254,57 +177,23 @@ class ConnectEngine:
             return parse_condition(where, schema, time_zone=time_zone)
         return parse_connect_column(where, schema, time_zone=time_zone)
 
-    def match_terms(
-        self,
-        filtered: DataFrame,
-        target: DataFrame,
-        source: DataFrame,
-        schema: StructType,
-        *,
-        alias: str,
-    ) -> MatchTerms:
-        raise NotImplementedError(_NO_PLANS)
-
     def is_local_data(self, frame: DataFrame) -> bool:  # noqa: ARG002
         return False
-
-    def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
-        raise NotImplementedError(_NO_PLANS)
-
-    def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
-        raise NotImplementedError(_NO_PLANS)
 
     def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:  # noqa: ARG002
         return rows  # whose columns know the plan that they come from
 
-    def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
-        raise NotImplementedError(_NO_PLANS)
-
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
         return connect_storage.read_options_named(rows, name)
+
+    listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
+    columns_used = match_terms = plan_nodes = with_attributes_of = _refused("see plans")
+    in_user_session = _refused("move frames")
+    micro_batch = stream = _refused("run streams")
 
     def _is_retyped(self, condition: str) -> bool:
         is_usual = str(self.spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"
         return not is_usual and "timestamp" in condition.lower()
 
 
-_NO_CALLS = "a Spark Connect server does not call a client"
-_NO_PLANS = "a Spark Connect client has no access to plans"
 _HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
-
-
-@contextmanager
-def _sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield another session on the same server and release it afterwards; an open session would
-    keep the program from ending.
-    """
-    from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-    connection: Any = spark.client._builder
-    sibling = cast(SparkSession, ConnectSession(connection=connection))
-    try:
-        set_up(sibling, settings)
-        yield sibling
-    finally:
-        sibling.client.release_session()
-        sibling.client.close()

@@ -2,8 +2,6 @@
 to the storage.
 """
 
-# ruff: noqa: ARG002 - arguments of unsupported methods
-
 from __future__ import annotations
 
 import errno
@@ -16,25 +14,23 @@ from uuid import uuid4
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from sparkdelta.base.parquet.parquet_options import (
     WRITE_OPTIONS,
     WRITE_SETTINGS,
     ParquetRelation,
+    ParquetScan,
     committer_settings,
 )
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.storage.log_store import (
-    Data,
     FileEntry,
     LogStore,
     checked_name,
     log_path,
     show_same_log,
 )
-from sparkdelta.base.storage.table_files import TableFiles
 from sparkdelta.exceptions import StorageError, StoreNotWritableError
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
@@ -110,35 +106,20 @@ class ConnectLogStore:
         # An empty file has no row; a missing file fails the query.
         return [contents.get(name.rpartition("/")[2], b"") for name in names]
 
-    def check_writable(self) -> None:
-        raise self._refusal()
-
-    def put_if_absent(self, name: str, data: Data) -> None:
-        raise self._refusal()
-
-    def overwrite(self, name: str, data: bytes) -> None:
-        raise self._refusal()
-
-    def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
-        raise self._refusal()
-
-    def delete(self, names: Sequence[str]) -> None:
-        raise self._refusal()
-
     def list_directory(self, name: str) -> list[FileEntry]:
         return self._list(f"{LOG_DIRECTORY}/{checked_name(name)}")[1]
 
-    def is_alone(self) -> bool:
-        raise self._refusal()
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise StoreNotWritableError(
+            path=self.path,
+            reason="A Spark Connect client reads this log through the server, which has no way "
+            "to write a file without overwriting: one of two concurrent commits would be lost",
+            remedy="Write to s3:, s3a:, gs: or a path that client and server share, or from a "
+            "classic Spark session",
+        )
 
-    def staging_directories(self) -> list[FileEntry]:
-        raise self._refusal()
-
-    def delete_directory(self, name: str) -> None:
-        raise self._refusal()
-
-    def table_files(self) -> TableFiles:
-        raise self._refusal()
+    check_writable = put_if_absent = overwrite = publish = delete = _refuse
+    is_alone = staging_directories = delete_directory = table_files = _refuse
 
     def _list(self, directory: str) -> tuple[str | None, list[FileEntry]]:
         """Return the qualified path of a directory of the table, None if it is empty, and its
@@ -163,15 +144,6 @@ class ConnectLogStore:
 
     def _out_of_reach(self, error: PySparkException) -> StorageError:
         return StorageError(path=self.path, problem=str(error).partition("\n")[0].rstrip("."))
-
-    def _refusal(self) -> StoreNotWritableError:
-        return StoreNotWritableError(
-            path=self.path,
-            reason="A Spark Connect client reads this log through the server, which has no way "
-            "to write a file without overwriting: one of two concurrent commits would be lost",
-            remedy="Write to s3:, s3a:, gs: or a path that client and server share, or from a "
-            "classic Spark session",
-        )
 
     def _files(self, paths: list[str]) -> DataFrame:
         reader = self.spark.read.format("binaryFile").schema(_BINARY_FILE)
@@ -238,7 +210,7 @@ def write_parquet(
     options: Mapping[str, str],
     settings: Mapping[str, str],
 ) -> None:
-    """Same as `hadoop.write_parquet`, in a session of this write alone."""
+    """Same as `JvmScans.write_parquet`, in a session of this write alone."""
     sibling = rows.sparkSession
     committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
     for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
@@ -247,9 +219,7 @@ def write_parquet(
     writer.partitionBy(*partition_by).parquet(directory)
 
 
-def parquet_relation(
-    spark: SparkSession, files: Sequence[str], schema: StructType, options: Mapping[str, str]
-) -> ParquetRelation:
+def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
     """Return a scan of Parquet files through Spark's public API; partition values must be joined to
     it.
 
@@ -259,14 +229,14 @@ def parquet_relation(
         A file does not exist; `filename` is its path if Spark reports it.
     """
     try:
-        rows = spark.read.schema(schema).options(**options).parquet(*files)
+        rows = spark.read.schema(scan.schema).options(**scan.options).parquet(*scan.files)
         input_files = rows.inputFiles()
-        listing = spark.read.format("binaryFile").options(**options).load(list(files))
+        listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
         empty = _empty(input_files, [row["path"] for row in listing.select("path").collect()])
         return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty)
     except AnalysisException as error:
         if error.getCondition() != _PATH_NOT_FOUND:
             raise
         parameters = error.getMessageParameters() or {}
-        missing = parameters.get("path", files[0])
+        missing = parameters.get("path", scan.files[0])
         raise FileNotFoundError(errno.ENOENT, str(error), missing) from error

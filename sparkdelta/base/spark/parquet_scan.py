@@ -7,15 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
-from sparkdelta.base.parquet.parquet_options import (
-    PARQUET_OPTIONS,
-    ParquetRelation,
-    PartitionDirectories,
-    UnpushedType,
-    is_hidden,
-)
+from sparkdelta.base.parquet.parquet_options import ParquetScan, is_hidden
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.spark.driver import delta_errors
@@ -46,37 +39,13 @@ class DataFiles:
     stamps: Mapping[str, tuple[int, int]] | None
 
 
-def scan_data_files(
-    spark: SparkSession,
-    files: Sequence[str],
-    schema: StructType,
-    partitions: PartitionDirectories | None,
-    *,
-    size_bytes: int,
-    options: Mapping[str, str],
-    version: Version,
-    is_streaming: bool = False,
-    unpushed: frozenset[UnpushedType] = frozenset(),
-) -> DataFiles:
+def scan_data_files(spark: SparkSession, scan: ParquetScan, version: Version) -> DataFiles:
     """Return a scan of exactly the given files.
 
     Parameters
     ----------
-    files
-        Absolute, decoded paths; Spark's file sources must ignore the names of all of them or of
-        none.
-    schema
-        The columns to read, with physical names.
-    partitions
-        Partition values by directory; classic Spark only.
-    size_bytes
-        The sum of the files' sizes in the log.
     version
         The table's version, for error messages.
-    is_streaming
-        True if the rows are a batch of a stream.
-    unpushed
-        The types on which row groups are not filtered; classic Spark only.
 
     Raises
     ------
@@ -87,19 +56,12 @@ def scan_data_files(
     DataFileNotReadError
         File names begin with ``_`` or ``.``, which Spark Connect cannot read.
     """
+    files, engine = scan.files, engine_of(spark)
+    if is_hidden(files[0]) and not engine.can("read hidden names"):
+        raise DataFileNotReadError(files=files, version=version)
     try:
         with delta_errors(version):
-            relation = _relation(
-                spark,
-                files,
-                schema,
-                partitions,
-                size_bytes,
-                {**options, **PARQUET_OPTIONS},
-                version,
-                is_streaming=is_streaming,
-                unpushed=unpushed,
-            )
+            relation = engine.parquet_relation(scan)
     except FileNotFoundError as error:
         raise DataFileNotFoundError(file=str(error.filename), version=version) from error
     found_uris = uris_of(files, relation.input_files, relation.empty, version)
@@ -134,29 +96,3 @@ def uris_of(
     if missing:
         raise DataFileNotFoundError(file=missing[0], version=version)
     return {file: uri for file, uri in uris.items() if uri is not None}
-
-
-def _relation(
-    spark: SparkSession,
-    files: Sequence[str],
-    schema: StructType,
-    partitions: PartitionDirectories | None,
-    size_bytes: int,
-    options: Mapping[str, str],
-    version: Version,
-    *,
-    is_streaming: bool,
-    unpushed: frozenset[UnpushedType],
-) -> ParquetRelation:
-    engine = engine_of(spark)
-    if is_hidden(files[0]) and not engine.reads_hidden_names:
-        raise DataFileNotReadError(files=files, version=version)
-    return engine.parquet_relation(
-        files,
-        schema,
-        options,
-        partitions,
-        size_bytes,
-        is_streaming=is_streaming,
-        unpushed=unpushed,
-    )

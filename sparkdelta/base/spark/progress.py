@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.spark.spark_engine import TaskCounter, engine_of
+from sparkdelta.base.spark.spark_engine import engine_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from sparkdelta.base.spark.classic_engine import RunningTasks
 
 DELAY_SECONDS = 1.0
 """Time after which a progress bar is shown."""
@@ -71,7 +73,7 @@ def _start(spark: SparkSession, what: str) -> _Watcher | None:
 class _Watcher:
     """A thread that draws the bar after the delay until it is stopped."""
 
-    def __init__(self, what: str, tasks: TaskCounter | None) -> None:
+    def __init__(self, what: str, tasks: RunningTasks | None) -> None:
         self._what = what
         self._tasks = tasks
         self._started = time.monotonic()

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from sparkdelta.base.spark.classic_builders import ClassicBuilders
+    from sparkdelta.base.spark.connect_builders import ConnectBuilders
 
 Builder = Any
 """A reader or writer of a session, such as ``spark.read`` and ``df.write``."""
@@ -81,39 +85,8 @@ class StreamWriterState:
     trigger: Mapping[str, str | bool] | None
 
 
-class Builders(Protocol):
-    """The readers and writers of one kind of session.
-
-    Attributes
-    ----------
-    classes
-        The classes ``SparkSession``, ``Catalog``, ``DataFrame``, ``DataFrameReader``,
-        ``DataFrameWriter``, ``DataFrameWriterV2``, ``DataStreamReader`` and ``DataStreamWriter`` by
-        these names.
-    """
-
-    classes: ClassVar[Mapping[str, type]]
-
-    def session_of(self, builder: Builder) -> SparkSession: ...
-
-    def reader(self, builder: Builder) -> ReaderState:
-        """Return the state of a ``DataFrameReader`` or ``DataStreamReader``."""
-
-    def writer(self, builder: Builder) -> WriterState: ...
-
-    def table_writer(self, builder: Builder) -> WriterState:
-        """Return the state of a ``DataFrameWriterV2``."""
-
-    def stream_writer(self, builder: Builder) -> StreamWriterState:
-        """Return the state of a ``DataStreamWriter``."""
-
-    def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
-        """True if the sessions are the same for Spark, or the first one was cloned from the other,
-        as that of ``foreachBatch`` is.
-        """
-
-    def has_delta_spark(self, spark: SparkSession) -> bool:
-        """True if delta-spark's JAR can be found in the session."""
+Builders: TypeAlias = "ClassicBuilders | ConnectBuilders"
+"""The readers and writers of one kind of session; `ClassicBuilders` describes both."""
 
 
 def builders_of(owner: Builder | SparkSession) -> Builders:

@@ -42,7 +42,7 @@ def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration
     key = _own_key(table, name)
     if key is not None:
         raise ConstraintExistsError(name=name, expression=table.properties[key])
-    if not engine_of(spark).sees_plans:
+    if not engine_of(spark).can("see plans"):
         problem = (
             "a Spark Connect client cannot check that it depends only on the row; add it from a "
             "classic session"

@@ -7,7 +7,7 @@ PROTOCOL.md#row-tracking
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,7 +22,7 @@ from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import TableState
 from sparkdelta.table.scan.change_file_frames import changes_of_pairs, net_pairs
-from sparkdelta.table.scan.change_scan import FileChangeScan
+from sparkdelta.table.scan.changed_files import ChangedFiles
 from sparkdelta.table.scan.scan_request import BASE_ROW_ID
 
 
@@ -36,47 +36,37 @@ def with_kind(configuration: TableConfiguration) -> TableConfiguration:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class NetScan(FileChangeScan):
-    """A read of the files and rows that only one of two versions has, by files and vectors.
+def has_files_without_row_ids(files: pa.Table | DataFrame | None) -> bool:
+    """True if rows of a listed file have no id, as in tables that break the protocol."""
+    if isinstance(files, DataFrame):
+        without_id = files.filter(F.col(BASE_ROW_ID).isNull()).select(BASE_ROW_ID).limit(1)
+        return bool(read_rows(without_id, what="file without row ids", bound=1))
+    return files is not None and bool(files[BASE_ROW_ID].null_count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetChanges(ChangedFiles):
+    """The files and rows that only one of two versions has, by files and vectors.
 
     Attributes
     ----------
     before, after
         The states of the table in the two; None before its first version.
-    known_files
-        The list of files, once it is read.
+    max_driver_files
+        That of the scan.
     """
 
-    before: TableState | None = field(kw_only=True, repr=False)
-    after: TableState = field(kw_only=True, repr=False)
-    known_files: pa.Table | DataFrame | None = field(default=None, kw_only=True, repr=False)
+    before: TableState | None
+    after: TableState
+    max_driver_files: int
 
-    def with_files(self) -> NetScan:
-        """Return the same scan with its list of files and their row ids, which is read once."""
-        with self._named_jobs():
-            return replace(self, known_files=super()._files_to_read(tracks_rows=True))
-
-    def has_rows_without_id(self) -> bool:
-        """Return True if rows have no id, as in tables that violate the protocol."""
-        files = self._files_to_read(tracks_rows=True)
-        if isinstance(files, pa.Table):
-            return bool(files[BASE_ROW_ID].null_count)
-        without_id = files.filter(F.col(BASE_ROW_ID).isNull()).select(BASE_ROW_ID).limit(1)
-        return bool(read_rows(without_id, what="file without row ids", bound=1))
-
-    def _files_to_read(self, *, tracks_rows: bool = False) -> pa.Table | DataFrame:
-        if self.known_files is not None:
-            return self.known_files
-        return super()._files_to_read(tracks_rows=tracks_rows)
-
-    def _has_few_files(self, bound: int) -> bool:
+    def are_few(self, bound: int) -> bool:
         states = (self.after,) if self.before is None else (self.before, self.after)
         return all(state.has_few_files(bound // len(states)) for state in states)
 
-    def _changes(self) -> DataFrame:
-        """Return the files to read, with the kind of change among the partition values."""
-        partitions = self._state.configuration.partition_fields
+    def changes(self, state: TableState) -> DataFrame:
+        """The files to read, with the kind of change among the partition values."""
+        partitions = state.configuration.partition_fields
         changes = changes_of_pairs(self._pairs(), is_partitioned=len(partitions) > 1)
         kind = F.create_map(F.lit(KIND), F.col("kind"))
         return changes.withColumn("partitionValues", F.map_concat("partitionValues", kind))
@@ -94,7 +84,7 @@ class NetScan(FileChangeScan):
     def _fast(self, state: TableState) -> TableState:
         """Return the state in the session that lists few files fastest."""
         log, engine = self.after.log, engine_of(self.after.log.spark)
-        if not engine.calls_back or not self._has_few_files(self.max_driver_files):
+        if not engine.can("call back") or not self.are_few(self.max_driver_files):
             return state
         listing = engine.listing_session(compiles=not log.is_small)
         return replace(state, log=state.log.in_session(listing))

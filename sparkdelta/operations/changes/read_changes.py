@@ -34,14 +34,15 @@ from sparkdelta.operations.changes.net_row_frames import (
     changed_by_values,
     incomparable_columns,
 )
-from sparkdelta.operations.changes.net_scan import NetScan, with_kind
+from sparkdelta.operations.changes.net_scan import NetChanges, has_files_without_row_ids, with_kind
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import commits_between, readable_commits
 from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.scan.change_scan import ChangeScan, with_change_columns
+from sparkdelta.table.scan.changed_files import CommitChanges, with_change_columns
+from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 
@@ -94,13 +95,12 @@ def read_changes(
     configuration = _checked_configuration(latest, before, in_range, end)
     state = replace(latest.state, configuration=with_change_columns(configuration), cached=None)
     times = commit_times(commits, in_commit).slice(start - commits[0].version, end - start + 1)
-    return ChangeScan(
+    return Scan(
         state,
         options.where,
         options.columns,
         options.max_driver_files,
-        commits=in_range,
-        times=times,
+        changes=CommitChanges(commits=in_range, times=times),
     ).to_df()
 
 
@@ -122,13 +122,16 @@ def _net_changes(
         raise IncompatibleChangeDataError(
             path=after.path, start=start, end=end, version=start - 1, schema_version=end
         )
-    scan = NetScan(
+    scan = Scan(
         replace(after.state, configuration=with_kind(configuration), cached=None),
         options.where,
         None,
         options.max_driver_files,
-        before=None if before is None else before.state,
-        after=after.state,
+        changes=NetChanges(
+            before=None if before is None else before.state,
+            after=after.state,
+            max_driver_files=options.max_driver_files,
+        ),
     )
     names = options.columns or tuple(map(quoted, after.schema.names))
     if any(name_key(name).startswith("_metadata.") for name in names):
@@ -137,8 +140,8 @@ def _net_changes(
     is_tracked = configuration.row_tracking.enabled and (
         before is None or before.configuration.row_tracking.enabled
     )
-    scan = scan.with_files() if is_tracked else scan
-    by_row_id = is_tracked and not scan.has_rows_without_id()
+    scan = scan.with_given_files(tracks_rows=True) if is_tracked else scan
+    by_row_id = is_tracked and not has_files_without_row_ids(scan.given_files)
     tracking = ("_metadata.row_id",) if by_row_id else ()
     rows = replace(scan, columns=(*names, KIND, *tracking)).to_df()
     fields = rows.schema.fields[: len(names)]

@@ -98,7 +98,7 @@ def merge(
     DataFrame
         One row: num_affected_rows, num_updated_rows, num_deleted_rows, num_inserted_rows, all LONG.
     """
-    if not engine_of(spark).sees_plans:
+    if not engine_of(spark).can("see plans"):
         problem = "rows can only be merged from a classic session"
         raise InvalidArgumentError(argument="source", problem=problem)
     watch = Stopwatch()

@@ -21,7 +21,8 @@ from sparkdelta.table.listing.file_reader import LINE_PLACE, LogFileReader
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, num_records
-from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, file_columns
+from sparkdelta.table.scan.live_files import file_columns
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 VERSION, INDEX, EXCLUDED = "version", "index", "is_excluded"

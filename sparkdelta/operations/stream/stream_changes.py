@@ -33,8 +33,8 @@ from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
-from sparkdelta.table.scan.change_scan import ChangeScan, with_change_columns
-from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
+from sparkdelta.table.scan.changed_files import CommitChanges, with_change_columns
+from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.scan.scan_request import CHANGE_KIND, partition_column
 from sparkdelta.table.scan.split_workers import ONLY
 
@@ -49,7 +49,7 @@ class ChangePlanner(BatchPlanner):
     __slots__ = ()
 
     @property
-    def scan(self) -> ChangeScan:
+    def scan(self) -> Scan:
         return self._scan_of(CommitRange.read(self.opened.log.reader, ()))
 
     def plan(
@@ -122,7 +122,7 @@ class ChangePlanner(BatchPlanner):
             commits = between_offsets(commits, changed.begin, changed.end)
         return [self._scan_of(commits).to_df()]
 
-    def _scan_of(self, commits: CommitRange) -> ChangeScan:
+    def _scan_of(self, commits: CommitRange) -> Scan:
         """Return the scan of the changes of some commits in order."""
         opened = self.opened
         in_commit = opened.configuration.in_commit_timestamps
@@ -132,14 +132,13 @@ class ChangePlanner(BatchPlanner):
             listed = readable_commits(list_log_files(opened.log.store), path=opened.path)
         times = commit_times(listed, in_commit)
         configuration = with_change_columns(opened.configuration)
-        return ChangeScan(
+        times = times.filter(pc.is_in(times[VERSION], pa.array(c.version for c in commits.files)))
+        return Scan(
             replace(opened.state, configuration=configuration, cached=None),
             None,
             None,
-            commits=commits,
-            times=times.filter(
-                pc.is_in(times[VERSION], pa.array(c.version for c in commits.files))
-            ),
-            exclude_regex=self.options.exclude_regex,
             is_streaming=True,
+            changes=CommitChanges(
+                commits=commits, times=times, exclude_regex=self.options.exclude_regex
+            ),
         )

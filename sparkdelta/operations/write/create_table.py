@@ -157,7 +157,7 @@ def _commit(
 
 def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -> None:
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
-    if not engine_of(spark).sees_plans and (rules.generated or rules.constraints):
+    if not engine_of(spark).can("see plans") and (rules.generated or rules.constraints):
         problem = (
             "a Spark Connect client cannot check that an expression depends only on the row; "
             "create the table from a classic session"

@@ -50,7 +50,7 @@ def delete(
 
     See `sparkdelta.api.delta_table.DeltaTable.delete`.
     """
-    watch, moves_frames = Stopwatch(), engine_of(spark).moves_frames
+    watch, moves_frames = Stopwatch(), engine_of(spark).can("move frames")
     snapshot = open_changeable(spark, path, options)
     with (
         engine_of(spark).write_session() as session,

@@ -65,7 +65,7 @@ def update(
 
     See `sparkdelta.api.delta_table.DeltaTable.update`.
     """
-    if not engine_of(spark).sees_plans:
+    if not engine_of(spark).can("see plans"):
         problem = "rows can only be updated from a classic session"
         raise InvalidArgumentError(argument="set", problem=problem)
     watch = Stopwatch()

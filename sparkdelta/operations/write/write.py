@@ -103,7 +103,7 @@ def _write(
 ) -> WriteResult:
     start = time.monotonic_ns()
     root = store.table_root
-    if options.replace_where is not None and not engine_of(spark).moves_frames:
+    if options.replace_where is not None and not engine_of(spark).can("move frames"):
         problem = (
             "on Spark Connect the condition would be evaluated with different session settings; "
             "write from a classic session"

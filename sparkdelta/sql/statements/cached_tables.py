@@ -73,7 +73,7 @@ def cache_table(spark: SparkSession, path: str, level: StorageLevel | None = Non
     InvalidArgumentError
         It is a session of Spark Connect, which does not give the files of cached rows.
     """
-    if not engine_of(spark).reads_cached_files:
+    if not engine_of(spark).can("read cached files"):
         raise InvalidArgumentError(argument="CACHE TABLE", problem="it needs a classic session")
     snapshot = load_snapshot(spark, path)
     table = _find(spark, path)

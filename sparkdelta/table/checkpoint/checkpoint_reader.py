@@ -193,7 +193,7 @@ class CheckpointReader:
         footers = _recent_footers.find(store, checkpoint)
         if footers is not None:
             return footers
-        if engine_of(self.reader.spark).sees_plans:
+        if engine_of(self.reader.spark).can("see plans"):
             footers = read_footers(store, checkpoint)
         else:  # its client cannot read a part of a file
             names = [file.name for file in checkpoint.files]

@@ -217,7 +217,7 @@ def _checked(
                 raise
             theirs.select(F.expr(text))  # or it is no function of the user's either
             raise use.user_function(name=name, expression=text) from error
-        if not engine.sees_plans:
+        if not engine.can("see plans"):
             continue
         is_deterministic, nodes = engine.plan_nodes(frames[name])
         names = {node.rpartition(".")[2] for node in nodes}

@@ -105,7 +105,7 @@ class NewTable:
         loses it again if there is no log afterwards.
         """
         engine, name = engine_of(spark), self.name
-        is_first = name is not None and self.is_managed and engine.registers_empty_tables
+        is_first = name is not None and self.is_managed and engine.can("register empty tables")
         if name is not None and is_first:
             engine.register_table(name, self.path, _PROVIDER, is_managed=True)
         try:

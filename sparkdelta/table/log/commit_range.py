@@ -263,7 +263,9 @@ class CommitRange:
 
     def _find_distinct_files(self) -> pa.Table | None:
         # On Spark Connect, the paths of a long log would be part of every message.
-        if not self.is_local and not (self.is_searched and engine_of(self.reader.spark).sees_plans):
+        if not self.is_local and not (
+            self.is_searched and engine_of(self.reader.spark).can("see plans")
+        ):
             return None
         lines = self._searched_lines().combine_chunks()
         if not self.is_local and _size_of(lines) - len(self.files) != total_size(self.files):

@@ -22,7 +22,6 @@ from sparkdelta.base.schema.sql_text import from_json_text
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.table.rows.modified_file_actions import adds_before
-from sparkdelta.table.scan.change_scan import entry_scan
 from sparkdelta.table.scan.known_files import known_files
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.scan.scan_request import (
@@ -95,14 +94,14 @@ def deleted_rows(
     """
     if isinstance(touched, pa.Table):
         touched = local_frame(snapshot.log.spark, touched, TOUCHED)
-    scan = entry_scan(snapshot.scan() if scan is None else scan)
+    scan = (snapshot.scan() if scan is None else scan).with_changes()
     return scan.rows_of(_files_of_deleted_rows(snapshot, touched, count), *metadata_columns)
 
 
 def _files_of_deleted_rows(
     snapshot: Snapshot, touched: DataFrame, count: int
 ) -> pa.Table | DataFrame:
-    """The files of a `FileChangeScan`; a DataFrame if they are too many for the driver."""
+    """The files of a scan with changes; a DataFrame if they are too many for the driver."""
     before = F.col(f"{ADD}.deletionVector")
     files = _files(
         snapshot,

@@ -168,7 +168,7 @@ def chosen_partitions(
     if where is None:
         return snapshot.add_files()
     spark, table = snapshot.log.spark, snapshot.configuration
-    if not engine_of(spark).sees_plans:
+    if not engine_of(spark).can("see plans"):
         problem = (
             "a Spark Connect client cannot check that it depends only on partition columns; "
             f"{operation} needs a classic session"

@@ -70,8 +70,8 @@ def parse_deterministic_where(
     operation: str,
     names: RowNames = NO_NAMES,
 ) -> Predicate:
-    """The predicate of a condition that selects the rows that an operation removes or replaces;
-    otherwise like `parse_where`.
+    """The predicate of a condition that selects the rows that an operation removes or replaces, as
+    of `parse_where`.
 
     It is evaluated more than once, for files and for rows, so it must be deterministic.
 
@@ -79,17 +79,15 @@ def parse_deterministic_where(
     ------
     NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
         It depends on more than the row; the last also for window functions and generators.
-    ColumnNotFoundError, InvalidConditionError
-        As of `parse_where`.
     InvalidArgumentError
-        On Spark Connect, it is not understood as a whole, so nothing tells what it depends on.
+        On Spark Connect, it is not understood as a whole, and may depend on more.
     """
     try:
         filtered = _filtered(spark, where, configuration.schema, names)
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise _refusal(error, where, configuration.schema) from None
-    sees_plans = engine_of(spark).sees_plans
+    sees_plans = engine_of(spark).can("see plans")
     if sees_plans:
         check_deterministic(filtered, where, operation=operation)
     predicate = _predicate(spark, where, configuration, filtered, names.alias)
@@ -104,13 +102,11 @@ def parse_deterministic_where(
 
 @unlogged_errors()
 def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str) -> DataFrame:
-    """The rows that a condition of an operation is true of.
+    """The rows that a condition of an operation selects, checked as `parse_deterministic_where`
+    checks it.
 
     Raises
     ------
-    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
-        The condition depends on more than the row; the last also for window functions and
-        generators.
     AnalysisException
         It is not valid for these rows.
     """
@@ -124,18 +120,7 @@ def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str
 
 
 def check_deterministic(filtered: DataFrame, where: str | Column, *, operation: str) -> None:
-    """Refuse the condition of a filter if it is not deterministic or contains a subquery.
-
-    Parameters
-    ----------
-    filtered
-        A filter on a DataFrame without rows.
-
-    Raises
-    ------
-    NondeterministicConditionError, SubqueryInConditionError
-        It does.
-    """
+    """Refuse the condition of a filter if it is not deterministic or contains a subquery."""
     is_deterministic, nodes = engine_of(filtered.sparkSession).plan_nodes(filtered)
     if not _SUBQUERIES.isdisjoint(node.rpartition(".")[2] for node in nodes):
         raise SubqueryInConditionError(operation=operation, condition=shown(where))

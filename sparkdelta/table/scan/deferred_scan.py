@@ -5,7 +5,8 @@ from __future__ import annotations
 import hmac
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from secrets import token_bytes
 from threading import Lock
 
@@ -42,12 +43,18 @@ from sparkdelta.base.predicates.predicate_rules import (
 from sparkdelta.base.predicates.pushed_filters import parse_pushed
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
+from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.parquet_scan import uris_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DataFileNotReadError, InvalidArgumentError
+from sparkdelta.exceptions import (
+    DataFileNotReadError,
+    DriverReadTooLargeError,
+    InvalidArgumentError,
+)
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.file_row_frames import ROW_INDEX
+from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
 from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
 from sparkdelta.table.scan.scan_request import ROW_ID_FIELDS, ScanRequest, default_value
 from sparkdelta.table.scan.unpushed_types import columns_of_days
@@ -58,10 +65,6 @@ _BITMAP_FIELDS = [StructField(_BITMAP, BinaryType()), StructField(_BITS, Integer
 
 _SECRET = token_bytes(16)
 _KEPT_LISTINGS = 4
-
-ListFiles = Callable[[Predicate | None], pa.Table]
-"""A function that returns the files that may have rows of which a predicate is true, as
-`NativeScan.rows` takes them."""
 
 
 def columns_with_bitmaps(request: ScanRequest) -> StructType:
@@ -79,43 +82,51 @@ class DeferredScan:
 
     Attributes
     ----------
-    listing
-        A listing session of the engine.
     request
         Without a condition; of metadata columns, those of row tracking alone.
-    list_files
-        Runs in that session.
-    has_vectors
-        True if files may have deletion vectors, at most `MAX_PACKED_VECTORS`. Their bitmaps are
-        values of these files, as partition values are: no row is joined with anything.
+    live
+        The files, in a listing session of the engine.
+    max_files
+        The longest list of files.
+    max_vectors
+        The most deletion vectors, at most `MAX_PACKED_VECTORS`. Their bitmaps are values of their
+        files, as partition values are: no row is joined with anything.
     contents
         A text that only scans of the same files have.
     size_bytes
-        As of `storage.parquet.FileLister`.
+        As of `LateRelation`.
     """
 
     spark: SparkSession
-    listing: SparkSession
     request: ScanRequest
-    list_files: ListFiles
-    has_vectors: bool
+    live: LiveFiles
+    max_files: int
+    max_vectors: int
     contents: str
     size_bytes: int | None
 
     def rows(self) -> DataFrame:
         """The rows of the table, in the columns of the request's `output`. Starts no job."""
-        files = _ChosenFiles(self.request, self.listing, self.list_files)
+        stored = StructType(list(self._sources.values()))
+        files = LateFiles(self.request, stored, self.live, self.max_files, self.max_vectors)
         rows = self._rows(files, self.size_bytes, with_vectors=False)
-        if not self.has_vectors:
+        if not self.max_vectors:
             return rows
         return rows.union(self._rows(files, 1, with_vectors=True))  # the size is all files' above
 
-    def _rows(
-        self, files: _ChosenFiles, size_bytes: int | None, *, with_vectors: bool
-    ) -> DataFrame:
+    @property
+    def _sources(self) -> dict[str, StructField]:
+        """The column that Spark reads for each of the table's columns."""
+        return {
+            column.field.name: column.stored
+            or StructField(str(column.default), column.field.dataType)
+            for column in self.request.table_columns
+        }
+
+    def _rows(self, files: LateFiles, size_bytes: int | None, *, with_vectors: bool) -> DataFrame:
         """The rows of the files with deletion vectors, or of those without."""
         request = self.request
-        fields = [  # in the order of `_LateFiles._grouped`
+        fields = [  # in the order of `LateFiles._grouped`
             StructField(name, as_nullable(field.dataType))
             for name, field in request.partition_columns.items()
         ]
@@ -124,32 +135,28 @@ class DeferredScan:
         if with_vectors:
             fields += _BITMAP_FIELDS
         of_files = StructType(fields)
-        data = StructType([c.stored for c in request.row_columns if c.stored is not None])
-        sources = {
-            column.field.name: column.stored or of_files[str(column.default)]
-            for column in request.table_columns
-        }
         contents = f"{with_vectors}\n{self.contents}".encode()
-        lister = _LateFiles(
-            files=files,
-            stored=StructType(list(sources.values())),
-            with_vectors=with_vectors,
+        relation = LateRelation(
+            list_files=partial(files.listed, with_vectors=with_vectors),
+            check=files.check,
             identity=hmac.new(_SECRET, contents, "sha256").hexdigest(),
             size_bytes=size_bytes,
+            schema=StructType([c.stored for c in request.row_columns if c.stored is not None]),
+            partitions=of_files,
+            options={**request.options, **PARQUET_OPTIONS},
+            root=request.table_root,
+            unpushed=request.unpushed,
         )
-        options = {**request.options, **PARQUET_OPTIONS}
-        scanned = engine_of(self.spark).late_rows(
-            LateRelation(lister, data, of_files, options, request.table_root, request.unpushed),
-            self.listing,
-        )
+        scanned = engine_of(self.spark).late_rows(relation, files.listing)
         # In the text of filters, only its columns are qualified by this name.
-        scanned = scanned.alias(qualifier_of(lister.stored))
+        scanned = scanned.alias(qualifier_of(files.stored))
         if with_vectors:
             bitmap, bits = F.col(quoted(_BITMAP)), F.col(quoted(_BITS))
             deleted = is_deleted_in_packed(bitmap, bits, _row_index(scanned))
             scanned = scanned.filter(~deleted)
         values: dict[str, tuple[Column | str, DataType]] = {
-            name: (F.col(quoted(source.name)), source.dataType) for name, source in sources.items()
+            name: (F.col(quoted(source.name)), source.dataType)
+            for name, source in self._sources.items()
         }
         for column in request.other_columns:
             value = default_value(column, _row_index(scanned))
@@ -159,70 +166,103 @@ class DeferredScan:
         return scanned.select(*request.logical_columns(values))
 
 
-@dataclass(slots=True, eq=False)
-class _ChosenFiles:
-    """Cache of the files that the log lists for the filters of a query."""
+@dataclass(eq=False)
+class LateFiles:
+    """The files of a version, listed from the log for the filters of a query.
+
+    The JVM keeps this object. It keeps the files for the last predicates: a query may scan a table
+    several times, and asks for files with and without deletion vectors separately.
+
+    Attributes
+    ----------
+    stored
+        The table's columns under the names in the text of filters.
+    """
 
     request: ScanRequest
-    listing: SparkSession
-    list_files: ListFiles
-    _chosen: OrderedDict[Predicate | None, pa.Table] = field(default_factory=OrderedDict)
+    stored: StructType
+    live: LiveFiles
+    max_files: int
+    max_vectors: int
+    _kept: OrderedDict[Predicate | None, _Listing] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def chosen(self, predicate: Predicate | None) -> pa.Table:
-        """Return the files for a predicate, as `ListFiles` does; they are kept, as files with and
-        files without deletion vectors are asked for separately.
-        """
+    @property
+    def listing(self) -> SparkSession:
+        """The session in which files are listed."""
+        return self.live.state.log.spark
+
+    def listed(
+        self,
+        filters: str | None,
+        has_user_functions: Callable[[], bool],
+        *,
+        with_vectors: bool,
+    ) -> ListedFiles:
+        """The files with or without deletion vectors, see `LateRelation.list_files`."""
+        listing = self._listing(self._predicate(filters, has_user_functions))
         with self._lock:
-            found = self._chosen.get(predicate)
-            if found is None:
-                found = self._chosen[predicate] = self.list_files(predicate)
-                while len(self._chosen) > _KEPT_LISTINGS:
-                    self._chosen.popitem(last=False)
-            return found
+            if with_vectors not in listing.groups:
+                groups = self._grouped(listing.files, with_vectors=with_vectors)
+                listing.groups[with_vectors] = groups
+        return listing.groups[with_vectors]
 
+    def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
+        """Refuse other files than the listed ones, see `LateRelation.check`."""
+        version = self.request.version
+        found = uris_of(files, uris, empty, version)
+        if [plain_path(uri) for uri in uris] != list(found.values()):
+            raise DataFileNotReadError(files=files, version=version)
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class _LateFiles:
-    """The `FileLister` of a `DeferredScan`, which the JVM keeps."""
+    def _predicate(
+        self, filters: str | None, has_user_functions: Callable[[], bool]
+    ) -> Predicate | None:
+        if filters is None:
+            return None
+        predicate, request = None, self.request
+        logical = StructType([column.field for column in request.table_columns])
+        parsed = parse_pushed(filters, self.stored, logical, has_user_functions=has_user_functions)
+        # Without the condition on bitmaps, the predicate is that of files without vectors.
+        terms = [t for t in conjuncts(without_not(parsed)) if not isinstance(t, Unusable)]
+        if terms:
+            predicate = with_partition_terms(self.listing, And(tuple(terms)), request.configuration)
+        if UnpushedType.DATE not in request.unpushed and may_name_day_of_gap(filters):
+            self._check_days(predicate)
+        return predicate
 
-    files: _ChosenFiles
-    stored: StructType
-    with_vectors: bool
-    identity: str
-    size_bytes: int | None
-    _listed: OrderedDict[Predicate | None, ListedFiles] = field(default_factory=OrderedDict)
+    def chosen(self, predicate: Predicate | None) -> pa.Table:
+        """List the files that may have rows of which a predicate is true."""
+        state = self.live.state
+        root, version = state.log.store.table_root, state.log.segment.version
+        with jobs_of(root, version):
+            live = replace(self.live, skipping=skipping_of(state, predicate))
+            files = live.listed(self.max_files)
+        if isinstance(files, DataFrame):
+            bound = self.max_files
+            raise DriverReadTooLargeError(what="files of a scan", rows=None, bound=bound)
+        if "deletionVector" in files.column_names:
+            with_vectors = files.filter(files["deletionVector"].is_valid())
+            if with_vectors.num_rows > self.max_vectors:  # the checksum is wrong
+                raise DataFileNotReadError(files=with_vectors["file"].to_pylist(), version=version)
+        return files
 
-    def listed(self, filters: str | None, has_user_functions: Callable[[], bool]) -> ListedFiles:
-        predicate, request = None, self.files.request
-        if filters is not None:
-            logical = StructType([column.field for column in request.table_columns])
-            parsed = parse_pushed(
-                filters, self.stored, logical, has_user_functions=has_user_functions
-            )
-            # Without the condition on bitmaps, the predicate is that of files without vectors.
-            terms = [t for t in conjuncts(without_not(parsed)) if not isinstance(t, Unusable)]
-            if terms:
-                predicate = with_partition_terms(
-                    self.files.listing, And(tuple(terms)), request.configuration
-                )
-            if UnpushedType.DATE not in request.unpushed and may_name_day_of_gap(filters):
-                self._check_days(predicate)
-        found = self._listed.get(predicate)
-        if found is None:
-            found = self._listed[predicate] = self._grouped(self.files.chosen(predicate))
-            while len(self._listed) > _KEPT_LISTINGS:
-                self._listed.popitem(last=False)
-        return found
+    def _listing(self, predicate: Predicate | None) -> _Listing:
+        with self._lock:
+            listing = self._kept.get(predicate)
+            if listing is None:
+                listing = self._kept[predicate] = _Listing(self.chosen(predicate))
+                while len(self._kept) > _KEPT_LISTINGS:
+                    self._kept.popitem(last=False)
+            return listing
 
     def _check_days(self, predicate: Predicate | None) -> None:
         """Refuse filters that Spark gets wrong in the row groups of files with old dates."""
         in_gap = tuple(
             within_gap(path, is_date=isinstance(field.dataType, DateType))
-            for path, field in columns_of_days(self.files.request.configuration).items()
+            for path, field in columns_of_days(self.request.configuration).items()
         )
         terms = (Or(in_gap),) if predicate is None else (predicate, Or(in_gap))
-        if in_gap and self.files.chosen(And(terms)).num_rows:
+        if in_gap and self._listing(And(terms)).files.num_rows:
             raise InvalidArgumentError(
                 argument="condition",
                 problem=(
@@ -231,32 +271,21 @@ class _LateFiles:
                 ),
             )
 
-    def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
-        version = self.files.request.version
-        found = uris_of(files, uris, empty, version)
-        if [plain_path(uri) for uri in uris] != list(found.values()):
-            raise DataFileNotReadError(files=files, version=version)
-
-    def _grouped(self, files: pa.Table) -> ListedFiles:
+    def _grouped(self, files: pa.Table, *, with_vectors: bool) -> ListedFiles:
         """The files by their partition values, row ids and bitmaps."""
-        request, listing = self.files.request, self.files.listing
+        request, listing = self.request, self.listing
         if "deletionVector" in files.column_names:
             has_vector = files["deletionVector"].is_valid()
-            files = files.filter(has_vector if self.with_vectors else pc.invert(has_vector))
+            files = files.filter(has_vector if with_vectors else pc.invert(has_vector))
         paths = files["file"].to_pylist()
         values = {name: files[name] for name in request.partition_columns}
         columns = request.typed_partition_values()
         if request.wants_row_tracking:
             values |= {name: files[name] for name in ROW_ID_FIELDS}
             columns += map(F.col, ROW_ID_FIELDS)
-        if self.with_vectors:
-            values[_BITMAP], bits = packed_bitmaps(
-                listing,
-                files["deletionVector"],
-                table_root=request.table_root,
-                version=request.version,
-                options=request.options,
-            )
+        if with_vectors:
+            vectors = files["deletionVector"]
+            values[_BITMAP], bits = packed_bitmaps(listing, vectors, request)
             values[_BITS] = pa.repeat(pa.scalar(bits, pa.int32()), len(paths))
             columns += [F.col(quoted(_BITMAP)), F.col(quoted(_BITS))]
         if not values:
@@ -276,6 +305,14 @@ class _LateFiles:
             [len(paths) for paths in members.values()],
             arrow_frame(listing, table).select(*columns, _NUMBER),
         )
+
+
+@dataclass(slots=True, eq=False)
+class _Listing:
+    """The files for a predicate, and those with and without deletion vectors in groups."""
+
+    files: pa.Table
+    groups: dict[bool, ListedFiles] = field(default_factory=dict)
 
 
 def _row_index(scanned: DataFrame) -> Column:

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 from sparkdelta.base.parquet.parquet_options import is_hidden
 from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.base.protocol.file_paths import plain_path
-from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.roaring_bitmaps import Chunks
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import delta_errors
@@ -26,6 +25,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import driver_files
 from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
+from sparkdelta.table.scan.scan_request import ScanRequest
 from sparkdelta.table.vectors.deletion_vector_workers import (
     BITMAPS,
     decode_deletion_vectors,
@@ -64,12 +64,7 @@ def decoded_bytes(files: pa.Table) -> int:
 
 
 def vectors_of_driver(
-    spark: SparkSession,
-    vectors: pa.ChunkedArray,
-    *,
-    table_root: str,
-    version: Version,
-    options: Mapping[str, str],
+    spark: SparkSession, vectors: pa.ChunkedArray, request: ScanRequest
 ) -> Iterator[Chunks]:
     """Read the bitmaps of deletion vector descriptors, one after the other.
 
@@ -80,55 +75,36 @@ def vectors_of_driver(
     DeletionVectorError
         A deletion vector is damaged.
     """
-    files = driver_files(spark, table_root, options)
+    root = request.table_root
+    files = driver_files(spark, root, request.options)
     for fields in vectors.to_pylist():
         descriptor = DeletionVectorDescriptor.from_dict(fields)
         try:
-            yield read_deletion_vector(descriptor, files=files, table_root=table_root)
+            yield read_deletion_vector(descriptor, files=files, table_root=root)
         except FileNotFoundError as error:
-            file = str(descriptor.absolute_path(table_root))
-            raise DataFileNotFoundError(file=file, version=version) from error
+            file = str(descriptor.absolute_path(root))
+            raise DataFileNotFoundError(file=file, version=request.version) from error
 
 
-def known_bitmaps(
-    spark: SparkSession,
-    files: pa.Table,
-    *,
-    table_root: str,
-    version: Version,
-    options: Mapping[str, str],
-) -> pa.Array | None:
-    """`BITMAPS.chunks` of each file; None if they are too much for the driver.
+def known_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) -> pa.Array | None:
+    """`BITMAPS.chunks` of each file, read as `vectors_of_driver` does; None if they are too much
+    for the driver.
 
     Parameters
     ----------
     files
         deletionVector STRUCT, numRecords LONG (null where unknown).
-
-    Raises
-    ------
-    DataFileNotFoundError, DeletionVectorError
-        As of `vectors_of_driver`.
     """
     is_many = files.num_rows > MAX_KNOWN_VECTORS or decoded_bytes(files) > _MAX_KNOWN_BYTES
-    if is_many or not engine_of(spark).sees_plans:
+    if is_many or not engine_of(spark).can("see plans"):
         return None
-    found = vectors_of_driver(
-        spark, files["deletionVector"], table_root=table_root, version=version, options=options
-    )
+    found = vectors_of_driver(spark, files["deletionVector"], request)
     chunks = [[each.get(number) for number in range(max(each, default=-1) + 1)] for each in found]
     return pa.array(chunks, pa.list_(pa.list_(pa.int64())))
 
 
-def read_bitmaps(
-    spark: SparkSession,
-    files: pa.Table,
-    *,
-    table_root: str,
-    version: Version,
-    options: Mapping[str, str],
-) -> DataFrame:
-    """`workers.deletion_vectors.BITMAPS` of the given data files, decoded when the query runs.
+def read_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) -> DataFrame:
+    """`BITMAPS` of the given data files, decoded when the query runs.
 
     Every deletion vector file is read once, as a whole.
 
@@ -147,7 +123,9 @@ def read_bitmaps(
     vectors = files["deletionVector"].combine_chunks()
     columns = [files["file"], *(pc.struct_field(vectors, name) for name in _DESCRIPTOR[1:])]
     descriptors = pa.table(columns, names=_DESCRIPTOR)
-    paths = [_path(row, table_root) for row in descriptors.drop_columns(["file"]).to_pylist()]
+    paths = [
+        _path(row, request.table_root) for row in descriptors.drop_columns(["file"]).to_pylist()
+    ]
     grouped = (
         descriptors.append_column("path", pa.array(paths, pa.string()))
         .group_by("path", use_threads=False)
@@ -161,7 +139,7 @@ def read_bitmaps(
         inline = frame.selectExpr("CAST(NULL AS BINARY) AS content", "descriptors")
         with worker_python(spark):
             return decode_deletion_vectors(inline)
-    contents = _contents(spark, stored, version, options)
+    contents = _contents(spark, stored, request)
     is_of = F.expr("path = wanted")
     found = contents.join(F.broadcast(frame), is_of, "inner").select("content", "descriptors")
     # Inline ones, and any whose file Spark passed over, as it does with empty files: to decode the
@@ -177,12 +155,11 @@ def _path(fields: Mapping[str, object], table_root: str) -> str | None:
     return None if path is None else plain_path(path)
 
 
-def _contents(
-    spark: SparkSession, paths: list[str], version: Version, options: Mapping[str, str]
-) -> DataFrame:
+def _contents(spark: SparkSession, paths: list[str], request: ScanRequest) -> DataFrame:
     hidden = [path for path in paths if is_hidden(path)]
     if hidden:
-        raise DataFileNotReadError(files=hidden, version=version)
-    with delta_errors(version):
-        files = engine_of(spark).read_files("binaryFile", paths, options={**options, **_OPTIONS})
+        raise DataFileNotReadError(files=hidden, version=request.version)
+    options = {**request.options, **_OPTIONS}
+    with delta_errors(request.version):
+        files = engine_of(spark).read_files("binaryFile", paths, options=options)
     return files.select("path", "content")

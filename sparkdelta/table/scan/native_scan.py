@@ -18,7 +18,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
-from sparkdelta.base.parquet.parquet_options import PartitionDirectories, is_hidden
+from sparkdelta.base.parquet.parquet_options import (
+    PARQUET_OPTIONS,
+    ParquetScan,
+    PartitionDirectories,
+    is_hidden,
+)
 from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.schema.column_mapping import named_by_file
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
@@ -125,7 +130,7 @@ class NativeScan:
         their files anyway, and where it would take too many groups, all stay in one.
         """
         names, joins_files = self._partition_names, self._joins_files
-        attaches = engine_of(self.spark).attaches_partition_values
+        attaches = engine_of(self.spark).can("attach partition values")
         if not names or not attaches or joins_files or _has_vectors(files):
             return [files]
         tuples = list(zip(*(files[name].to_pylist() for name in names), strict=True))
@@ -145,7 +150,7 @@ class NativeScan:
     def _by_field_names(self, files: pa.Table) -> list[tuple[pa.Table, dict[int, str]]]:
         """Files grouped by the names of their field ids, where Spark cannot match columns by id."""
         by_id = self.request.configuration.column_mapping is ColumnMappingMode.ID
-        if not by_id or engine_of(self.spark).matches_field_ids:
+        if not by_id or engine_of(self.spark).can("match field ids"):
             return [(files, {})]
         with worker_python(self.spark):
             names = field_names(
@@ -175,17 +180,16 @@ class NativeScan:
         has_vectors = _has_vectors(files)
         directories = self._partition_directories(files)
         stored = self._stored_fields(names)
-        scanned = scan_data_files(
-            self.spark,
-            files["file"].unique().to_pylist(),
-            StructType(list(stored.values())),
-            directories,
+        scan = ParquetScan(
+            files=files["file"].unique().to_pylist(),
+            schema=StructType(list(stored.values())),
+            options={**self.request.options, **PARQUET_OPTIONS},
+            partitions=directories,
             size_bytes=pc.sum(files["size"]).as_py() or 0,
-            options=self.request.options,
-            version=self.request.version,
             is_streaming=self.request.is_streaming,
             unpushed=self.request.unpushed,
         )
+        scanned = scan_data_files(self.spark, scan, self.request.version)
         joins_partitions = bool(self._partition_names) and directories is None
         of_scan = []
         if MetadataColumn.FILE in self.request.metadata_columns:
@@ -267,14 +271,7 @@ class NativeScan:
 
     def _with_bitmaps(self, known: pa.Table) -> pa.Table:
         """The files with CHUNKS, a column of their bitmaps, if these are few."""
-        request = self.request
-        bitmaps = known_bitmaps(
-            self.spark,
-            known,
-            table_root=request.table_root,
-            version=request.version,
-            options=request.options,
-        )
+        bitmaps = known_bitmaps(self.spark, known, self.request)
         return known if bitmaps is None else known.append_column(CHUNKS, bitmaps)
 
     def _without_deleted(self, rows: DataFrame, known: pa.Table, of_files: DataFrame) -> DataFrame:
@@ -297,20 +294,15 @@ class NativeScan:
         described = known.filter(known[vector].is_valid())
         names = {_ENTRY: "file", vector: "deletionVector"}
         described = described.select(list(names)).rename_columns(list(names.values()))
-        return read_bitmaps(
-            self.spark,
-            described,
-            table_root=self.request.table_root,
-            version=self.request.version,
-            options=self.request.options,
-        ).selectExpr(f"file AS {quoted(_ENTRY)}", f"chunks AS {quoted(chunks)}")
+        bitmaps = read_bitmaps(self.spark, described, self.request)
+        return bitmaps.selectExpr(f"file AS {quoted(_ENTRY)}", f"chunks AS {quoted(chunks)}")
 
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
         """The partition values by directory, where every directory has one tuple of them."""
         names = self._partition_names
         if not names or self._joins_files or is_hidden(files["file"][0].as_py()):
             return None
-        if not engine_of(self.spark).attaches_partition_values:
+        if not engine_of(self.spark).can("attach partition values"):
             return None
         values = files.select(names).append_column(_DIRECTORY, _directories(files))
         distinct = values.group_by([*names, _DIRECTORY]).aggregate([])

@@ -7,15 +7,13 @@ PROTOCOL.md#deletion-vectors, PROTOCOL.md#deletion-vector-descriptor-schema
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.roaring_bitmaps import PACKED_BITS, Chunks, last_row, packed
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.table.scan.deletion_vector_files import vectors_of_driver
+from sparkdelta.table.scan.scan_request import ScanRequest
 
 MAX_PACKED_VECTORS = 100
 """Up to this many deletion vectors are read by the driver when a query runs: a byte for each row of
@@ -29,31 +27,20 @@ the time."""
 
 
 def packed_bitmaps(
-    spark: SparkSession,
-    vectors: pa.ChunkedArray,
-    *,
-    table_root: str,
-    version: Version,
-    options: Mapping[str, str],
+    spark: SparkSession, vectors: pa.ChunkedArray, request: ScanRequest
 ) -> tuple[pa.Array, int]:
-    """Return the `packed` bitmap of each deletion vector descriptor, and the bits of their bytes.
+    """Return the `packed` bitmap of each deletion vector descriptor, read as `vectors_of_driver`
+    does, and the bits of their bytes.
 
     Raises
     ------
-    DataFileNotFoundError
-        A deletion vector file is gone.
-    DeletionVectorError
-        A deletion vector is damaged.
     DriverReadTooLargeError
         They take more than `MAX_PACKED_BYTES`.
     """
-    found = vectors_of_driver(
-        spark, vectors, table_root=table_root, version=version, options=options
-    )
     bitmaps: list[bytes] = []
     not_packed: list[Chunks] = []
     num_rows = 0
-    for chunks in found:
+    for chunks in vectors_of_driver(spark, vectors, request):
         num_rows += (last_row(chunks) or 0) + 1
         size = num_rows // PACKED_BITS
         if size > MAX_PACKED_BYTES:

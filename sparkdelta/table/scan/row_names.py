@@ -46,7 +46,7 @@ def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame
     before
         Such a frame of an earlier version, whose columns can stand for those that are still there.
     """
-    if not engine_of(rows.sparkSession).sees_plans:
+    if not engine_of(rows.sparkSession).can("see plans"):
         return rows
     columns = StructType([StructField(f.name, as_nullable(f.dataType)) for f in rows.schema])
     frame = rows.sparkSession.createDataFrame([], columns).alias(qualifier_of(columns))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -18,10 +17,7 @@ from sparkdelta.base.predicates.predicate_rules import columns as columns_of
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.file_paths import plain_path
-from sparkdelta.base.protocol.log_files import version_checksum_name
-from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.file_key_frames import absolute_path
-from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.table_schema import known_path, quoted, quoted_path, type_of_path
 from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.skipping.failing_values import infallible_terms, is_infallible
@@ -29,41 +25,32 @@ from sparkdelta.base.skipping.predicate_value_frames import to_sql
 from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.base.spark.driver import read_rows, read_table
 from sparkdelta.base.spark.job_names import jobs_of
-from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.progress import progress
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
-    DataFileNotReadError,
     DriverReadTooLargeError,
     InvalidArgumentError,
-    LogFileNotFoundError,
-    MalformedLogFileError,
-    StorageError,
 )
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
-from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.log.loading import load_without_checkpoint
 from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
-from sparkdelta.table.log.state import NUM_RECORDS, TableState
+from sparkdelta.table.log.state import TableState
+from sparkdelta.table.scan.changed_files import ChangedFiles
 from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.deferred_scan import DeferredScan, columns_with_bitmaps
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
-from sparkdelta.table.scan.known_files import known_files
+from sparkdelta.table.scan.live_files import LiveFiles, has_vectors, skipping_of
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.scan_report import ScanReport, counted_report, full_report
 from sparkdelta.table.scan.scan_request import (
-    ROW_ID_FIELDS,
     MetadataColumn,
     RowCondition,
     ScanRequest,
-    partition_column,
-    row_id_columns,
 )
 from sparkdelta.table.scan.unpushed_types import unpushed_types
 
@@ -105,7 +92,15 @@ class MatchingFiles:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """A read of a snapshot, made by `Snapshot.scan` and `Snapshot.candidates`."""
+    """A read of a snapshot, made by `Snapshot.scan` and `Snapshot.candidates`.
+
+    Attributes
+    ----------
+    changes
+        The changes of files to read; by default, the live files are read.
+    given_files
+        The list of files, once it is read.
+    """
 
     _state: TableState = field(repr=False)
     where: str | Column | None
@@ -115,6 +110,8 @@ class Scan:
     _predicate: Predicate | None = field(default=None, repr=False)
     _names: RowNames = field(default=NO_NAMES, repr=False)
     is_streaming: bool = field(default=False, kw_only=True, repr=False)
+    changes: ChangedFiles | None = field(default=None, kw_only=True, repr=False)
+    given_files: pa.Table | DataFrame | None = field(default=None, kw_only=True, repr=False)
 
     def with_aliases(self, names: RowNames) -> Scan:
         """The same scan with other names for the rows in `where`."""
@@ -158,6 +155,21 @@ class Scan:
     def select(self, columns: Sequence[str] | None) -> Scan:
         """The same scan with only these columns; None for all."""
         return replace(self, columns=None if columns is None else tuple(columns))
+
+    def with_changes(self) -> Scan:
+        """The same scan for files given to `rows_of`, of which each may have several changes."""
+        return replace(self, changes=ChangedFiles())
+
+    def with_given_files(self, *, tracks_rows: bool) -> Scan:
+        """The same scan, whose list of files is read once.
+
+        Parameters
+        ----------
+        tracks_rows
+            True for the columns that row ids need.
+        """
+        with self._named_jobs():
+            return replace(self, given_files=self._files_to_read(tracks_rows=tracks_rows))
 
     @property
     def known(self) -> LocalAddFiles | None:
@@ -212,7 +224,8 @@ class Scan:
     @cached_property
     def listing(self) -> FileListingMode:
         """The time at which `to_df` chooses files, and why."""
-        log = self._state.log
+        if self.changes is not None:
+            return FileListingMode.CHANGES
         if self.where is not None or self._predicate is not None:
             return FileListingMode.CONDITION
         if self.is_streaming:
@@ -225,8 +238,8 @@ class Scan:
             return FileListingMode.MANY_FILES
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return FileListingMode.DELETION_VECTORS
-        engine = engine_of(log.spark)
-        if not engine.calls_back:
+        engine = engine_of(self._state.log.spark)
+        if not engine.can("call back"):
             return FileListingMode.NO_CALLS
         if self._vectors_at_most and not engine.reads_batches(
             columns_with_bitmaps(self._request(self._tracking_columns, None))
@@ -252,9 +265,7 @@ class Scan:
         with self._named_jobs():
             files = self._files_to_read(tracks_rows=tracks_rows)
             if among is not None and isinstance(files, pa.Table):
-                paths = {plain_path(path) for path in among}
-                is_wanted = [plain_path(file) in paths for file in files["file"].to_pylist()]
-                files = files.filter(pa.array(is_wanted, pa.bool_()))
+                files = _files_at(files, {plain_path(path) for path in among})
             files = self.not_shuffled(files)
             return self._rows(files, self._condition, *metadata_columns)
 
@@ -273,7 +284,7 @@ class Scan:
         if isinstance(files, DataFrame) or not has_large_bitmaps(files):
             return files
         is_reached = worker_files(spark, root, log.options).is_near(root)
-        moves = engine_of(spark).moves_frames  # the list is of this session
+        moves = engine_of(spark).can("move frames")  # the list is of this session
         return arrow_frame(spark, files) if moves and is_reached else files
 
     def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
@@ -310,8 +321,7 @@ class Scan:
                 version=self._state.log.segment.version,
             )
             paths = {row[0] for row in names}
-            is_matching = [plain_path(file) in paths for file in files["file"].to_pylist()]
-            files = files.filter(pa.array(is_matching, pa.bool_()))
+            files = _files_at(files, paths)
             assert files.num_rows == len(paths)
             root = self._state.log.store.table_root
             adds = adds.join(
@@ -352,20 +362,12 @@ class Scan:
     @cached_property
     def _skipping(self) -> DataSkipping | None:
         """Data skipping by `where`."""
-        configuration, predicate = self._state.configuration, self._predicate
+        state, predicate = self._state, self._predicate
         if self.where is not None:
             predicate = parse_where(
-                self._state.log.spark, self.where, configuration, names=self._names
+                state.log.spark, self.where, state.configuration, names=self._names
             )
-        if predicate is None:
-            return None
-        return DataSkipping.of(
-            predicate,
-            configuration.schema,
-            configuration.partition_columns,
-            column_mapping=configuration.column_mapping,
-            time_zone=self._state.partition_time_zone,
-        )
+        return skipping_of(state, predicate)
 
     def _rows(
         self,
@@ -377,11 +379,14 @@ class Scan:
         distributed scan of a DataFrame of files.
         """
         request = self._request(frozenset(metadata_columns) | self._tracking_columns, condition)
+        is_read_by_workers = self.changes is not None and not self.is_streaming
+        if is_read_by_workers and isinstance(files, pa.Table) and has_large_bitmaps(files):
+            files = arrow_frame(self._state.log.spark, files)
         if isinstance(files, pa.Table):
             # All columns: Spark reads those that are needed, also by a filter after `select`.
             unpushed = unpushed_types(
                 self._state.configuration,
-                None if request.of_changes or self.is_streaming else self._state.log,
+                None if self.changes or self.is_streaming else self._state.log,
                 None if self._skipping is None else self._skipping.predicate,
             )
             request = replace(request, unpushed=unpushed)
@@ -396,47 +401,28 @@ class Scan:
     @cached_property
     def _vectors_at_most(self) -> int | None:
         """An upper bound of the deletion vectors; None if it takes more than the driver has."""
-        if not self._has_vectors:
+        if not has_vectors(self._state.configuration):
             return 0
         in_checksum = None if self._checksum is None else self._checksum.num_deletion_vectors
         return self._state.log.vectors_at_most() if in_checksum is None else in_checksum
 
     def _late_rows(self) -> DataFrame:
-        log, checksum = self._state.log, self._checksum
+        state, log, checksum = self._state, self._state.log, self._checksum
         in_checksum = None if checksum is None else checksum.table_size_bytes
-        # The JVM keeps this object, so it must not hold a DataFrame of the user's session.
+        # The JVM keeps the files, so they must not hold a DataFrame of the user's session.
         listing = engine_of(log.spark).listing_session(compiles=not log.is_small)
-        state = replace(self._state, log=log.in_session(listing))
-        unpushed = unpushed_types(self._state.configuration, log, None, is_late=True)
+        listed = replace(state, log=log.in_session(listing))
+        unpushed = unpushed_types(state.configuration, log, None, is_late=True)
+        contents = (state.partition_time_zone, state.configuration.metadata.id, log.contents)
         return DeferredScan(
             log.spark,
-            listing,
             replace(self._request(self._tracking_columns, None), unpushed=unpushed),
-            replace(self, _state=state)._listed,
-            has_vectors=bool(self._vectors_at_most),
-            contents="\n".join(
-                (
-                    self._state.partition_time_zone,
-                    self._state.configuration.metadata.id,
-                    log.contents,
-                )
-            ),
-            size_bytes=log.size_at_most() if in_checksum is None else in_checksum,
+            LiveFiles(listed, checksum, None, self._wants_row_tracking),
+            self.max_driver_files,
+            self._vectors_at_most or 0,
+            "\n".join(contents),
+            log.size_at_most() if in_checksum is None else in_checksum,
         ).rows()
-
-    def _listed(self, predicate: Predicate | None) -> pa.Table:
-        """The files that may have rows of which a predicate is true."""
-        with self._named_jobs():
-            files = replace(self, _predicate=predicate)._files_to_read()
-        version = self._state.log.segment.version
-        if isinstance(files, DataFrame):
-            bound = self.max_driver_files
-            raise DriverReadTooLargeError(what="files of a scan", rows=None, bound=bound)
-        if "deletionVector" in files.column_names:
-            with_vectors = files.filter(files["deletionVector"].is_valid())
-            if with_vectors.num_rows > (self._vectors_at_most or 0):  # the checksum is wrong
-                raise DataFileNotReadError(files=with_vectors["file"].to_pylist(), version=version)
-        return files
 
     def _request(
         self, metadata_columns: frozenset[MetadataColumn], condition: RowCondition | None
@@ -450,6 +436,7 @@ class Scan:
             partition_time_zone=state.partition_time_zone,
             metadata_columns=metadata_columns,
             condition=condition,
+            of_changes=self.changes is not None,
             is_streaming=self.is_streaming,
         )
 
@@ -494,105 +481,18 @@ class Scan:
         tracks_rows
             True for the columns that row ids need; `columns` may ask for them, too.
         """
-        bound, known = self.max_driver_files, self.known
-        if known is not None:
-            return known_files(
-                known.values,
-                self._state.configuration,
-                self._state.log.store.table_root,
-                has_vectors=self._has_vectors,
-                tracks_rows=tracks_rows or self._wants_row_tracking,
+        if self.given_files is not None:
+            return self.given_files
+        tracks_rows = tracks_rows or self._wants_row_tracking
+        if self.changes is not None:
+            return self.changes.listed(
+                self._state, self._skipping, self.max_driver_files, tracks_rows=tracks_rows
             )
-        lists, key = self._state.log.file_lists, self._list_key(tracks_rows=tracks_rows)
-        listed = lists.find(key)
-        if listed is not None and listed.num_rows <= bound:
-            return listed
-        try:
-            files = self._file_list(tracks_rows=tracks_rows)
-            # A limit costs a shuffle, so that the driver stops in time.
-            limited = files if self._has_few_files(bound) else files.limit(bound + 1)
-            listed = read_table(
-                limited,
-                what="files of a scan",
-                bound=bound,
-                version=self._state.log.segment.version,
-            )
-            self._check_totals(listed)
-        except DriverReadTooLargeError:
-            return files
-        except LogFileNotFoundError:  # deleted since, and the commits with it
-            raise
-        except StorageError as problem:
-            log = load_without_checkpoint(self._state.log, problem)
-            scan = replace(self, _state=replace(self._state, log=log), _checksum=None)
-            return scan._files_to_read(tracks_rows=tracks_rows)
-        lists.keep(key, listed)
-        return listed
-
-    def _check_totals(self, listed: pa.Table) -> None:
-        """Compare a list of all files with the version checksum, if it depends on a checkpoint.
-
-        Raises
-        ------
-        MalformedLogFileError
-            Their number or their size differs.
-
-        References
-        ----------
-        PROTOCOL.md#state-validation
-        """
-        log, checksum, totals = self._state.log, self._checksum, []
-        if log.checkpoint is None or checksum is None or self._skipping is not None:
-            return
-        if checksum.num_files is not None:
-            totals.append(("files", listed.num_rows, checksum.num_files))
-        if checksum.table_size_bytes is not None:
-            size = pc.sum(listed["size"]).as_py() or 0
-            totals.append(("bytes of files", size, checksum.table_size_bytes))
-        for what, count, expected in totals:
-            if count != expected:
-                problem = (
-                    f"{log.checkpoint.checkpoint.files[0].name} and the commits after it give "
-                    f"{count} {what}, {version_checksum_name(log.segment.version)} {expected}; "
-                    "it is to be deleted if it is the wrong one"
-                )
-                root, version = log.store.table_root, log.segment.version
-                raise MalformedLogFileError(path=root, version=version, problem=problem)
+        files = LiveFiles(self._state, self._checksum, self._skipping, tracks_rows)
+        return files.listed(self.max_driver_files)
 
     def _has_few_files(self, bound: int) -> bool:
         return self._state.has_few_files(bound)
-
-    def _list_key(self, *, tracks_rows: bool) -> Hashable | None:
-        """All that the list of files depends on beside the log; None if it is not to be kept."""
-        predicate, zone = None, None
-        if self._skipping is not None:
-            predicate = repr(self._skipping.predicate)
-            zone = session_time_zone(self._state.log.spark)  # of its casts
-        columns = self._list_columns(tracks_rows=tracks_rows)
-        return predicate, zone, self._state.partition_time_zone, *columns
-
-    def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
-        """The columns that scans need of each file, see `NativeScan.rows`."""
-        fields = ["path", "partitionValues", "size"]
-        if self._has_vectors:
-            fields += ["deletionVector"]
-        if tracks_rows or self._wants_row_tracking:
-            fields += ROW_ID_FIELDS.values()
-        columns = self._list_columns(tracks_rows=tracks_rows)
-        return self._state.scan_files(*fields, skipping=self._skipping).selectExpr(*columns)
-
-    def _list_columns(self, *, tracks_rows: bool) -> list[str]:
-        return file_columns(
-            self._state.configuration,
-            self._state.log.store.table_root,
-            has_vectors=self._has_vectors,
-            tracks_rows=tracks_rows or self._wants_row_tracking,
-        )
-
-    @property
-    def _has_vectors(self) -> bool:
-        """True if files may have deletion vectors."""
-        return is_supported(self._state.configuration.protocol, TableFeature.DELETION_VECTORS)
 
     @property
     def _tracking_columns(self) -> frozenset[MetadataColumn]:
@@ -630,37 +530,10 @@ class Scan:
         return output
 
 
-def file_columns(
-    configuration: TableConfiguration,
-    table_root: str,
-    *,
-    has_vectors: bool,
-    tracks_rows: bool = False,
-) -> list[str]:
-    """SQL of the columns that scans need of each file, see `NativeScan.rows`, of rows with the
-    fields of add actions and NUM_RECORDS.
-    """
-    columns = [f"{absolute_path('path', table_root=table_root)} AS file", "size"]
-    columns += partition_texts(configuration)
-    if has_vectors:
-        has_vector = "deletionVector.storageType IS NOT NULL"
-        columns += [
-            f"CASE WHEN {has_vector} THEN {name} END AS {name}"
-            for name in ("deletionVector", NUM_RECORDS)
-        ]
-    if tracks_rows:
-        columns += row_id_columns()
-    return columns
-
-
-def partition_texts(configuration: TableConfiguration) -> list[str]:
-    """SQL of the partition values of a file, as text: the scan types them beside its files, without
-    another way through Arrow.
-    """
-    return [
-        f"try_element_at(partitionValues, {text_literal(key)}) AS {quoted(partition_column(index))}"
-        for index, (key, _) in enumerate(configuration.partition_keys)
-    ]
+def _files_at(files: pa.Table, paths: Collection[str]) -> pa.Table:
+    """The files at some paths, which are spelled as `plain_path` spells them."""
+    is_there = [plain_path(file) in paths for file in files["file"].to_pylist()]
+    return files.filter(pa.array(is_there, pa.bool_()))
 
 
 def _check_fields(schema: StructType, name: str) -> None:

@@ -31,7 +31,7 @@ def _spelled(node: ast.AST, names: dict[str, str]) -> str | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         if node.func.id == "jvm_of":
             return ""
-        if node.func.id == "getattr" and isinstance(node.args[1], ast.Constant):
+        if node.func.id in ("getattr", "singleton") and isinstance(node.args[1], ast.Constant):
             before = _spelled(node.args[0], names)
             return None if before is None else f"{before}.{node.args[1].value}".lstrip(".")
     return None

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, read_delta, write_delta
-from sparkdelta.base.jvm import jvm
+from sparkdelta.base.spark.classic_engine import ClassicEngine
 from sparkdelta.operations.merge.merge_keys import MAX_ROW_RANGES
 from sparkdelta.table.scan import native_scan
 from sparkdelta.table.snapshot.staging import Staging
@@ -23,17 +23,17 @@ NO_BROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 def written(monkeypatch: pytest.MonkeyPatch) -> list[DataFrame]:
     """The frames that are written: staged rows, positions and data files."""
     frames: list[DataFrame] = []
-    write, stage = jvm.write_parquet, Staging.write_parquet
+    write, stage = ClassicEngine.write_parquet, Staging.write_parquet
 
-    def data(rows: DataFrame, *arguments: Any, **options: Any) -> None:
+    def data(engine: ClassicEngine, rows: DataFrame, *arguments: Any, **options: Any) -> None:
         frames.append(rows)
-        write(rows, *arguments, **options)
+        write(engine, rows, *arguments, **options)
 
     def staged(self: Staging, rows: DataFrame, *arguments: Any) -> Any:
         frames.append(rows)
         return stage(self, rows, *arguments)
 
-    monkeypatch.setattr(jvm, "write_parquet", data)
+    monkeypatch.setattr(ClassicEngine, "write_parquet", data)
     monkeypatch.setattr(Staging, "write_parquet", staged)
     return frames
 
@@ -137,17 +137,17 @@ def test_a_large_merge(
     own.delete("id = 1")
     source = spark.range(0, 14, 2).selectExpr("id", "-id AS n")
     shuffled: dict[str, int] = {}
-    write = jvm.write_parquet
+    write = ClassicEngine.write_parquet
 
-    def observed(rows: DataFrame, *arguments: Any, **options: Any) -> None:
+    def observed(engine: ClassicEngine, rows: DataFrame, *arguments: Any, **options: Any) -> None:
         if "payload" in rows.columns:
             rows.collect()
             for columns, count in shuffled_rows(rows):
                 if any("payload" in name for name in columns):
                     shuffled[",".join(columns)] = count
-        write(rows, *arguments, **options)
+        write(engine, rows, *arguments, **options)
 
-    monkeypatch.setattr(jvm, "write_parquet", observed)
+    monkeypatch.setattr(ClassicEngine, "write_parquet", observed)
     merge = own.alias("t").merge(source.alias("s"), "t.id = s.id")
     with settings(spark, NO_BROADCAST):
         merge.whenMatchedUpdate("s.id < 12", {"n": "s.n"}).whenMatchedDelete().execute()

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, optimize, read_delta, sql, verify, write_delta
-from sparkdelta.base.jvm import jvm
+from sparkdelta.base.spark.classic_engine import ClassicEngine
 from sparkdelta.exceptions import (
     ConcurrentAppendException,
     DeltaConcurrentModificationException,
@@ -77,14 +77,14 @@ def test_ten_writers_overlap_in_their_data_files(
 ) -> None:
     """Spark's committer shares temporary files within a directory; no two share one."""
     write_delta(spark.range(0), table_path)
-    write, together = jvm.write_parquet, threading.Barrier(10)
+    write, together = ClassicEngine.write_parquet, threading.Barrier(10)
 
     def overlapping(*arguments: object, **options: object) -> None:
         together.wait()
         write(*arguments, **options)  # type: ignore[arg-type]
         together.wait()
 
-    monkeypatch.setattr(jvm, "write_parquet", overlapping)
+    monkeypatch.setattr(ClassicEngine, "write_parquet", overlapping)
 
     def append(number: int) -> None:
         write_delta(spark.range(number * 5, number * 5 + 5), table_path, mode="append")
@@ -101,14 +101,14 @@ def test_a_refused_commit_tells_what_it_leaves(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     write_delta(spark.range(2), table_path)
-    write = jvm.write_parquet
+    write = ClassicEngine.write_parquet
 
     def overtaken(*arguments: object, **options: object) -> None:
-        monkeypatch.setattr(jvm, "write_parquet", write)
+        monkeypatch.setattr(ClassicEngine, "write_parquet", write)
         write_delta(spark.range(2, 3), table_path, mode="append")
         write(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(jvm, "write_parquet", overtaken)
+    monkeypatch.setattr(ClassicEngine, "write_parquet", overtaken)
     with pytest.raises(ConcurrentAppendException) as raised:
         write_delta(spark.range(9), table_path, mode="overwrite")
     notes = getattr(raised.value, "__notes__", [caplog.text])

@@ -27,8 +27,9 @@ from sparkdelta.base.spark import classic_engine
 from sparkdelta.exceptions import DataFileNotFoundError, InvalidPartitionValueError
 from sparkdelta.table.log.log_reader import FileLists
 from sparkdelta.table.scan import scan as scans
+from sparkdelta.table.scan.deferred_scan import LateFiles
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
-from sparkdelta.table.scan.scan import Scan
+from sparkdelta.table.scan.live_files import LiveFiles
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.settings import settings
 from tests.support.snapshots import SPARK_ERRORS, raised_by, rows
@@ -252,8 +253,24 @@ def test_partition_columns_in_another_order(spark: SparkSession, table: Path) ->
     assert files_read(found) == [1]
 
 
+def test_a_query_that_runs_again_lists_no_files(spark: SparkSession, known: Path) -> None:
+    """Neither in the log nor in the storage."""
+    with (
+        patch.object(FileLists, "find", lambda *_: None),
+        patch.object(LiveFiles, "frame", autospec=True, side_effect=LiveFiles.frame) as in_log,
+        patch.object(
+            jvm_file_index, "file_index", side_effect=jvm_file_index.file_index
+        ) as in_storage,
+    ):
+        frame = read_delta(spark, str(known)).filter("id > 25")
+        assert frame.count() == frame.count() == 54
+        assert (in_log.call_count, in_storage.call_count) == (1, 1)
+        assert frame.filter("id < 30").count() == 4
+        assert (in_log.call_count, in_storage.call_count) == (2, 2)
+
+
 def test_nothing_is_listed_before_a_query_runs(spark: SparkSession, known: Path) -> None:
-    with no_jobs(spark), patch.object(Scan, "_listed", side_effect=AssertionError):
+    with no_jobs(spark), patch.object(LateFiles, "chosen", side_effect=AssertionError):
         frame = read_delta(spark, str(known)).filter("id = 3")
         frame.explain(extended=True)
         frame.createOrReplaceTempView("unused")
@@ -369,7 +386,7 @@ class TestErrors:
     ) -> None:
         frame = read_delta(spark, str(known))
         with (
-            patch.object(Scan, "_file_list", side_effect=error),
+            patch.object(LiveFiles, "frame", side_effect=error),
             pytest.raises(SPARK_ERRORS, match=type(error).__name__),
         ):
             frame.collect()
@@ -378,19 +395,19 @@ class TestErrors:
     def test_a_job_of_the_listing_can_be_cancelled(self, spark: SparkSession, known: Path) -> None:
         """The job belongs to the group of the query that waits for it."""
         context = spark.sparkContext
-        listed = Scan._listed
+        chosen = LateFiles.chosen
 
-        def cancelled(scan: Scan, predicate: Any) -> Any:
+        def cancelled(files: LateFiles, predicate: Any) -> Any:
             slow = spark.range(10**13).selectExpr("sum(hash(id)) AS file")
             timer = Timer(1, context.cancelJobGroup, ["late"])
             timer.start()
-            with patch.object(Scan, "_file_list", lambda *_, **__: slow):
-                return listed(scan, predicate)
+            with patch.object(LiveFiles, "frame", lambda _: slow):
+                return chosen(files, predicate)
 
         context.setJobGroup("late", "a query", interruptOnCancel=True)
         try:
             with (
-                patch.object(Scan, "_listed", cancelled),
+                patch.object(LateFiles, "chosen", cancelled),
                 pytest.raises(SPARK_ERRORS, match="cancel"),
             ):
                 read_delta(spark, str(known)).collect()
@@ -504,14 +521,14 @@ def test_broadcasts_take_no_thread_that_waits(spark: SparkSession, table: Path) 
     write_checkpoint(table, 0, actions)
     write_commit(table, 1, [write_data(table, "g", ids(3, 5))])
     plans = []
-    listed = Scan._file_list
+    listed = LiveFiles.frame
 
-    def seen(scan: Scan, **options: Any) -> DataFrame:
-        found = listed(scan, **options)
+    def seen(files: LiveFiles) -> DataFrame:
+        found = listed(files)
         plans.append({node.name for node in plan(found)})
         return found
 
-    with patch.object(Scan, "_file_list", seen):
+    with patch.object(LiveFiles, "frame", seen):
         assert read_delta(spark, str(table)).filter("id > 1").count() == 3
     (names,) = plans
     assert not [name for name in names if "Broadcast" in name or "Adaptive" in name]

@@ -24,6 +24,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.table.scan import file_split_workers
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.live_files import LiveFiles
 from sparkdelta.table.scan.scan_request import ScanRequest
 from tests.base.spark.test_library_sessions import WANTED, _comparable, _types
 from tests.support.distributed import distributed_scans
@@ -67,8 +68,7 @@ def _assert_same(spark: SparkSession, table: Path, **options: Any) -> pa.Table:
 
 def _scan(spark: SparkSession, table: Path, **arguments: Any) -> DataFrame:
     """The rows of a distributed scan of a request."""
-    scan = load_snapshot(spark, str(table)).scan()
-    state = scan._state
+    state = load_snapshot(spark, str(table)).state
     request = ScanRequest(
         configuration=state.configuration,
         table_root=state.log.store.table_root,
@@ -77,7 +77,8 @@ def _scan(spark: SparkSession, table: Path, **arguments: Any) -> DataFrame:
         options={},
         **arguments,
     )
-    return DistributedScan(spark, request).rows(scan._file_list())
+    files = LiveFiles(state, None, None, tracks_rows=False)
+    return DistributedScan(spark, request).rows(files.frame())
 
 
 class TestPlans:

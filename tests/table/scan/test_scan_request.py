@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import load_snapshot
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.live_files import LiveFiles
 from sparkdelta.table.scan.native_scan import NativeScan
 from sparkdelta.table.scan.scan_request import MetadataColumn, RowCondition, ScanRequest
 from tests.support.log_writer import write_commit
@@ -90,9 +91,8 @@ def _mapped(mode: str) -> Callable[[Path], None]:
 
 def _both(spark: SparkSession, table: Path, **wanted: Any) -> tuple[DataFrame, DataFrame]:
     tracked = MetadataColumn.ROW_ID in wanted.get("metadata_columns", ())
-    columns = ["id", "_metadata.row_id"] if tracked else None
-    scan = load_snapshot(spark, str(table)).scan(columns=columns)
-    state = scan._state
+    state = load_snapshot(spark, str(table)).state
+    files = LiveFiles(state, None, None, tracks_rows=tracked)
     request = ScanRequest(
         configuration=state.configuration,
         table_root=state.log.store.table_root,
@@ -101,8 +101,8 @@ def _both(spark: SparkSession, table: Path, **wanted: Any) -> tuple[DataFrame, D
         partition_time_zone="UTC",
         **wanted,
     )
-    native = NativeScan(spark, request).rows(scan._files_to_read())
-    distributed = DistributedScan(spark, request).rows(scan._file_list())
+    native = NativeScan(spark, request).rows(files.listed(100))
+    distributed = DistributedScan(spark, request).rows(files.frame())
     for frame in (native, distributed):
         assert [(f.name, f.dataType) for f in frame.schema] == [
             (f.name, f.dataType) for f in request.output

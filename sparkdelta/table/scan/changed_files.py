@@ -1,4 +1,4 @@
-"""Reading the changes of a range of commits.
+"""Changes of files, which scans read in place of live files.
 
 References
 ----------
@@ -7,7 +7,7 @@ PROTOCOL.md#change-data-files
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import pyarrow as pa
@@ -19,22 +19,15 @@ from sparkdelta.base.protocol.change_types import CHANGE_TYPE, COMMIT_TIMESTAMP,
 from sparkdelta.base.schema.column_mapping import PHYSICAL_NAME
 from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.base.spark.local_data import arrow_frame, local_frame
+from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
+from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.log.state import NUM_RECORDS, num_records
+from sparkdelta.table.log.state import NUM_RECORDS, TableState, num_records
 from sparkdelta.table.scan.change_file_frames import derived_changes, recorded_changes
-from sparkdelta.table.scan.file_listing_modes import FileListingMode
-from sparkdelta.table.scan.native_scan import has_large_bitmaps
-from sparkdelta.table.scan.scan import Scan, partition_texts
-from sparkdelta.table.scan.scan_request import (
-    CHANGE_KIND,
-    MetadataColumn,
-    RowCondition,
-    ScanRequest,
-    row_id_columns,
-)
+from sparkdelta.table.scan.live_files import partition_texts, read_list
+from sparkdelta.table.scan.scan_request import CHANGE_KIND, row_id_columns
 from sparkdelta.table.scan.split_workers import ONLY
 
 _OF_COMMIT = (COMMIT_VERSION, COMMIT_TIMESTAMP)
@@ -79,68 +72,60 @@ def with_change_columns(configuration: TableConfiguration) -> TableConfiguration
     )
 
 
-@dataclass(frozen=True, eq=False)
-class FileChangeScan(Scan):
-    """A read of changes of files; the rows of a file with several changes are read once."""
+class ChangedFiles:
+    """Changes of files that a scan reads in place of the live files of a version; the rows of a
+    file with several changes are read once.
+    """
 
-    @property
-    def listing(self) -> FileListingMode:
-        return FileListingMode.CHANGES
+    def changes(self, state: TableState) -> DataFrame:
+        """The files to read, see `change_file_frames.derived_changes`; values that all rows of a
+        file share are among its partition values.
 
-    def _changes(self) -> DataFrame:
-        """The files to read, see `table.scan.change_file_frames.derived_changes`; values that all
-        rows of a file share are among its partition values.
+        Parameters
+        ----------
+        state
+            That of the scan.
         """
         raise NotImplementedError
 
-    def _rows(
-        self,
-        files: pa.Table | DataFrame,
-        condition: RowCondition | None,
-        *metadata_columns: MetadataColumn,
+    def are_few(self, bound: int) -> bool:
+        """True if there are surely no more than a bound."""
+        raise NotImplementedError
+
+    def listed(
+        self, state: TableState, skipping: DataSkipping | None, bound: int, *, tracks_rows: bool
+    ) -> pa.Table | DataFrame:
+        """The list of files, see `LiveFiles.listed`."""
+        files = self.frame(state, skipping, tracks_rows=tracks_rows)
+        version, few = state.log.segment.version, self.are_few(bound)
+        listed = read_list(files, bound, version, few=few)
+        return files if listed is None else listed
+
+    def frame(
+        self, state: TableState, skipping: DataSkipping | None, *, tracks_rows: bool
     ) -> DataFrame:
-        is_table = isinstance(files, pa.Table)
-        if is_table and not self.is_streaming and has_large_bitmaps(files):
-            files = arrow_frame(self._state.log.spark, files)
-        return super()._rows(files, condition, *metadata_columns)
-
-    def _request(
-        self, metadata_columns: frozenset[MetadataColumn], condition: RowCondition | None
-    ) -> ScanRequest:
-        return replace(super()._request(metadata_columns, condition), of_changes=True)
-
-    def _list_key(self, *, tracks_rows: bool) -> None:
-        """Return no key, so that the list is not kept: it is of changes between versions."""
-
-    def _file_list(self, *, tracks_rows: bool = False) -> DataFrame:
-        """The columns that scans need of each change of a file, see `NativeScan.rows`."""
-        changes = self._changes()
-        if self._skipping is not None:
-            changes = self._skipping.keep(changes)
-        root = self._state.log.store.table_root
+        """The list of files as a lazy DataFrame, with the columns of `NativeScan.rows`."""
+        changes = self.changes(state)
+        if skipping is not None:
+            changes = skipping.keep(changes)
         vectors = [
             f"CASE WHEN {name}.storageType IS NOT NULL THEN {name} END AS {quoted(alias)}"
             for name, alias in (("deletionVector", "deletionVector"), ("only", ONLY))
         ]
         return changes.selectExpr(
-            f"{absolute_path('path', table_root=root)} AS file",
+            f"{absolute_path('path', table_root=state.log.store.table_root)} AS file",
             "coalesce(size, 0L) AS size",
-            *partition_texts(self._state.configuration),
+            *partition_texts(state.configuration),
             f"kind AS {quoted(CHANGE_KIND)}",
             *vectors,
             f"{num_records()} AS {NUM_RECORDS}",
-            *(row_id_columns() if tracks_rows or self._wants_row_tracking else ()),
+            *(row_id_columns() if tracks_rows else ()),
         )
 
 
-def entry_scan(scan: Scan) -> FileChangeScan:
-    """The scan as an `FileChangeScan`, whose `rows_of` takes files with changes of them."""
-    return FileChangeScan(**{each.name: getattr(scan, each.name) for each in fields(Scan)})
-
-
-@dataclass(frozen=True, eq=False)
-class ChangeScan(FileChangeScan):
-    """A read of the changes of a range of commits.
+@dataclass(frozen=True, kw_only=True)
+class CommitChanges(ChangedFiles):
+    """The changes of a range of commits.
 
     Attributes
     ----------
@@ -152,21 +137,21 @@ class ChangeScan(FileChangeScan):
         A regular expression of Java; files with a match of it in their path are not read.
     """
 
-    commits: CommitRange = field(kw_only=True, repr=False)
-    times: pa.Table = field(kw_only=True, repr=False)
-    exclude_regex: str | None = field(default=None, kw_only=True, repr=False)
+    commits: CommitRange
+    times: pa.Table
+    exclude_regex: str | None = None
 
-    def _has_few_files(self, bound: int) -> bool:
+    def are_few(self, bound: int) -> bool:
         lines = self.commits.local_lines
         return lines is not None and 2 * lines.num_rows <= bound
 
-    def _changes(self) -> DataFrame:
+    def changes(self, state: TableState) -> DataFrame:
         """The files to read, with the commit's version and timestamp among the partition values."""
         commits = self.commits
         changes = derived_changes(
             commits.changes("add", "remove"),
-            table_root=self._state.log.store.table_root,
-            is_partitioned=len(self._state.configuration.partition_fields) > len(_OF_COMMIT),
+            table_root=state.log.store.table_root,
+            is_partitioned=len(state.configuration.partition_fields) > len(_OF_COMMIT),
         )
         is_recorded = F.col("kind").isNull()
         if commits.may_hold("cdc"):
