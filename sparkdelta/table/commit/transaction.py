@@ -3,7 +3,7 @@
 References
 ----------
 PROTOCOL.md#delta-log-entries, PROTOCOL.md#action-reconciliation,
-PROTOCOL.md#transaction-identifiers
+PROTOCOL.md#transaction-identifiers, PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile
+from sparkdelta.base.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import assigns_row_ids
 from sparkdelta.base.spark.driver import read_rows
@@ -35,7 +37,6 @@ from sparkdelta.table.commit.committer import (
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
-from sparkdelta.table.commit.row_id_high_watermark import row_id_high_watermark
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.staged_lines import DistinctAdds, StagedLines
 from sparkdelta.table.log.commit_line_frames import (
@@ -242,6 +243,21 @@ def last_transaction_version(snapshot: Snapshot, app_id: str) -> int | None:
         version=snapshot.version,
     )
     return int(rows[0]["version"]) if rows else None
+
+
+def row_id_high_watermark(snapshot: Snapshot) -> int:
+    """Return the highest row id that was assigned up to a version, or -1 if none was."""
+    if not is_supported(snapshot.protocol, TableFeature.ROW_TRACKING):
+        return NO_ROW_IDS
+    rows = read_rows(
+        snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),
+        what="row id high-water mark",
+        bound=1,
+        version=snapshot.version,
+    )
+    domains = [DomainMetadata.from_dict(row.asDict(recursive=True)) for row in rows]
+    domain = domains[0] if domains else None
+    return high_water_mark(domain, path=snapshot.path, version=snapshot.version)
 
 
 def _removed_totals(staged: StagedActions, lines: StagedLines | None) -> tuple[int, int]:
