@@ -34,7 +34,7 @@ def test_references_exist(path: Path) -> None:
 # What they do is Spark's or Parquet's affair; the rules are in the modules that use them.
 WITHOUT_RULES = {
     "__init__", "file_row_frames", "file_split_workers", "legacy_calendar_workers",
-    "parquet_schema_workers", "predicate_value_frames", "row_group_workers", "selection_frames",
+    "parquet_schema_workers", "predicate_value_frames", "row_group_workers",
     "sql_text",
 }  # fmt: skip
 

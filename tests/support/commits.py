@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from sparkdelta.base.protocol.actions import Metadata, Protocol
-from sparkdelta.base.protocol.file_actions import AddFile, file_key
+from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.log_files import LogFileKind, parse_log_file
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
@@ -71,14 +71,8 @@ def commit(
     **options: object,
 ) -> Committed:
     """Commit as `Transaction` does where all is values."""
-    staged = prepared.staged
-    detector = DriverConflictDetector(
-        store,
-        read,
-        frozenset(file_key(r, store.table_root) for r in staged.removes),
-        frozenset(d.domain for d in staged.domains),
-    )
-    return Committer(store, **options).commit(prepared, read_state, detector)
+    committer = Committer(store, **options)
+    return committer.commit(prepared, read_state, lambda: DriverConflictDetector(store, read))
 
 
 def append(store: LogStore, read_state: ReadState, *names: str, **options: object) -> Committed:

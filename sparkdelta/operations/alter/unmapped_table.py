@@ -23,10 +23,9 @@ from sparkdelta.table.definition.clustering import clustering_columns, clusterin
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
-from sparkdelta.table.rows.modified_files import ModifiedFiles, whole_files
-from sparkdelta.table.rows.rewriting import remove_actions
-from sparkdelta.table.rows.row_change_commits import commit_changes
-from sparkdelta.table.rows.row_changes import RowChanges, change_writer, check_row_count
+from sparkdelta.table.rows.modified_files import whole_files
+from sparkdelta.table.rows.row_changes import change_writer, check_row_count
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 OPERATION = "REMOVE COLUMN MAPPING"
@@ -68,23 +67,23 @@ def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTran
     change = unmapped_table(snapshot, keeps_property=keeps_property)
     with engine_of(snapshot.log.spark).write_session() as session:
         ours, new = snapshot.in_session(session), None
-        removed = whole_files(ours, ours.add_files())
-        with change_writer(session, ours, change, ModifiedFiles()) as compared:
+        removed = whole_files(ours, ours.add_files(), data_change=False)
+        with change_writer(session, ours, change) as compared:
             writer = replace(compared, data_change=False)
             if removed.num_files:
                 rows = writer.with_file_columns(ours.scan().rows_with(*writer.row_ids))
                 fields = change.after.schema.fields
-                new = writer.write(retyped_rows(rows, fields, writer.file_columns), ModifiedFiles())
-                removes = remove_actions(ours.add_files(), data_change=False)
-                removed = replace(removed, actions=removes)
+                new = writer.write(retyped_rows(rows, fields, writer.file_columns))
                 if removed.num_rows is not None:
                     check_row_count(new, removed.num_rows, path=ours.path, operation=OPERATION)
-        changes = RowChanges(
+        delta = RowDelta(
+            spark=snapshot.log.spark,
+            store=snapshot.log.store,
             snapshot=snapshot,
             change=change,
-            touched=removed,
+            modified=removed,
             read=ReadSet(whole_table=True),
             new=new,
             tags=writer.tags,
         )
-        return commit_changes(changes, Operation(OPERATION, {}, metrics=changes.file_metrics))
+        return commit_delta(delta, Operation(OPERATION, {}, metrics=delta.file_metrics))

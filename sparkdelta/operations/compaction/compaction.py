@@ -28,7 +28,6 @@ from sparkdelta.base.spark.driver import read_table
 from sparkdelta.operations.compaction.file_packing_rules import PackedFile, batches, packed
 from sparkdelta.operations.compaction.row_order import RowOrder, sampled_fraction
 from sparkdelta.table.log.state import NUM_RECORDS
-from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.row_changes import ChangeWriter
 from sparkdelta.table.scan.scan_request import (
     BASE_ROW_ID,
@@ -155,13 +154,7 @@ class Batch:
 
     def rows(self, writer: ChangeWriter) -> DataFrame:
         """The rows, one task for each new file; without an order, none is shuffled."""
-        fields = writer.change.after.schema.fields
-
-        def of_bin(files: pa.Table) -> DataFrame:
-            rows = writer.snapshot.scan().rows_of(files, *writer.row_ids)
-            return retyped_rows(writer.with_file_columns(rows), fields, writer.file_columns)
-
-        rows = list(map(of_bin, self.bins))
+        rows = list(map(writer.rows_of, self.bins))
         if self.order is None:
             return reduce(DataFrame.unionByName, (each.coalesce(1) for each in rows))
         fraction = sampled_fraction(self.num_rows, self.sizes.total)

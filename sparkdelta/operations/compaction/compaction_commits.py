@@ -15,14 +15,13 @@ from pyspark.sql import SparkSession
 from sparkdelta.base.protocol.file_actions import file_key
 from sparkdelta.operations.compaction.compaction import BIN_SETTINGS, Batch
 from sparkdelta.table.commit.conflict_rules import ReadSet
-from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
-from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.orphans import report_orphans
-from sparkdelta.table.rows.rewriting import file_actions
 from sparkdelta.table.rows.row_changes import change_writer, check_row_count
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 
 
 def commit_batch(
@@ -50,23 +49,23 @@ def commit_batch(
         Other rows were written than the statistics of the files tell.
     DeltaConcurrentModificationException
     """
-    snapshot, nothing = batch.snapshot, ModifiedFiles()
-    with change_writer(session, snapshot.in_session(session), change, nothing) as compared:
+    snapshot = batch.snapshot
+    with change_writer(session, snapshot.in_session(session), change) as compared:
         writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
-        new = writer.write(batch.rows(writer), nothing)
-        assert new is not None
+        new = writer.write(batch.rows(writer))
         new = new if batch.cube is None else new.in_cube(batch.cube)
         done = operation(new)
         if batch.num_rows is not None:
             check_row_count(new, batch.num_rows, path=snapshot.path, operation=done.name)
-    removes = batch.removes()  # as of now: the files were live while the new ones were written
-    transaction = Transaction.of(
-        snapshot,
-        done,
-        staged=StagedActions(adds=new.values or (), removes=removes),
-        file_actions=file_actions(new, None),
+    removes = batch.removes()
+    delta = RowDelta(
+        spark=snapshot.log.spark,
+        store=snapshot.log.store,
+        snapshot=snapshot,
+        change=change,
+        modified=ModifiedFiles(removes=removes),
+        new=new,
         read=ReadSet(files=frozenset(file_key(remove, snapshot.path) for remove in removes)),
-        tags=writer.tags or None,
+        tags=writer.tags,
     )
-    with report_orphans(snapshot.path, [new.directory]):
-        return new, transaction.commit()
+    return new, commit_delta(delta, done)

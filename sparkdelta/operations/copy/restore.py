@@ -105,7 +105,7 @@ def restore(
             staged=change.actions,
             file_actions=actions,
             read=ReadSet(whole_table=True, row_ids=True),
-            tags=commit_tags(change.after, None),
+            tags=commit_tags(change.after) or None,
         ).commit()
     run_commit_hooks(done)
     return RestoreResult(

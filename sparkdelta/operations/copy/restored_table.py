@@ -30,7 +30,7 @@ from sparkdelta.base.schema.table_constraints import with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.base.skipping.path_filter_frames import PathFilter
 from sparkdelta.exceptions import VersionsNotContiguousError
-from sparkdelta.table.commit.row_id_high_watermark import row_id_high_watermark
+from sparkdelta.table.commit.transaction import row_id_high_watermark
 from sparkdelta.table.definition.metadata_domains import live_domains
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import list_log_files

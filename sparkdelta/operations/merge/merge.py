@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -20,12 +20,7 @@ from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, NumRecordsMismatchError
 from sparkdelta.operations.merge.merge_checks import check_merge
-from sparkdelta.operations.merge.merge_clauses import (
-    Clause,
-    MergeClause,
-    ResolvedMerge,
-    resolve_clauses,
-)
+from sparkdelta.operations.merge.merge_clauses import Clause, MergeClause, resolve_clauses
 from sparkdelta.operations.merge.merge_matching import (
     MATCHED,
     NOT_MATCHED,
@@ -36,20 +31,24 @@ from sparkdelta.operations.merge.merge_matching import (
 )
 from sparkdelta.operations.merge.merge_output import MergeOutput
 from sparkdelta.operations.merge.merge_pairs import CLAUSE
-from sparkdelta.operations.merge.merge_sides import FILE, POSITION, empty_frames, stage_source
+from sparkdelta.operations.merge.merge_sides import (
+    FILE,
+    POSITION,
+    StagedMerge,
+    empty_frames,
+    stage_source,
+)
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
-from sparkdelta.table.rows.modified_files import ModifiedFiles, modify_files
-from sparkdelta.table.rows.row_change_commits import commit_changes
+from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, modify_files
 from sparkdelta.table.rows.row_changes import (
-    RowChanges,
     Stopwatch,
     change_writer,
-    check_row_count,
     open_changeable,
     unchanged_table,
 )
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.scan.conditions import shown
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
@@ -104,91 +103,62 @@ def merge(
     watch = Stopwatch()
     only_inserts = all(clause.kind.is_not_matched for clause in request.clauses)
     snapshot = open_changeable(spark, path, options, only_inserts=only_inserts)
+    with jobs_of(snapshot.path, snapshot.version), staging(spark, snapshot.log.store) as stage:
+        staged = _stage(snapshot, request, stage)
+        watch.lap("materializeSourceTimeMs")
+        matches = find_matches(staged)
+        change = staged.resolved.change
+        if not matches.num_affected and change.actions.has_only_files:
+            return _result(spark, matches)
+        modified = _modify_files(matches)
+        watch.lap("scanTimeMs")
+        with change_writer(spark, snapshot, change, modified) as writer:
+            matches = _checked(matches, modified)
+            delta = MergeOutput(matches, modified, writer).write()
+        watch.lap("rewriteTimeMs")
+        metrics = {**_row_metrics(matches, modified), **_file_metrics(delta), **watch.metrics}
+        done = commit_delta(delta, Operation(OPERATION, _parameters(request), metrics=metrics))
+    run_commit_hooks(done, compacts=True)
+    return _result(spark, matches)
+
+
+def _stage(snapshot: Snapshot, request: MergeRequest, stage: Staging) -> StagedMerge:
+    """Check a merge, then compute the rows of its source once."""
+    spark, names = snapshot.log.spark, request.names
     reads_target = are_of_table(request.source, snapshot)
     resolved = resolve_clauses(
         request.clauses,
         unchanged_table(snapshot),
         request.source.schema,
-        target_alias=request.names.alias,
+        target_alias=names.alias,
         evolves=request.evolves,
         path=snapshot.path,
     )
-    with (
-        jobs_of(snapshot.path, snapshot.version),
-        staging(spark, snapshot.log.store) as stage,
-    ):
-        frames = empty_frames(spark, snapshot.schema, request.source, names=request.names)
-        check_merge(resolved, request.condition, frames)
-        source = stage_source(request.source, stage)
-        watch.lap("materializeSourceTimeMs")
-        matches = find_matches(
-            snapshot,
-            source,
-            request.condition,
-            resolved.clauses,
-            stage,
-            frames=frames,
-            names=request.names,
-        )
-        rows = _RowCounts(resolved, matches)
-        actions = resolved.change.actions
-        if not rows.affected and actions.has_only_files:
-            return rows.to_df(spark)
-        touched = _touched_files(snapshot, matches, rows, stage)
-        watch.lap("scanTimeMs")
-        with change_writer(spark, snapshot, resolved.change, touched) as writer:
-            if touched.num_rows != rows.updated + rows.deleted:
-                matches = matches.counted_by_row()
-                rows = _RowCounts(resolved, matches)
-            if touched.num_rows != rows.updated + rows.deleted:
-                raise NumRecordsMismatchError(
-                    path=snapshot.path,
-                    operation=OPERATION,
-                    expected=rows.updated + rows.deleted,
-                    found=touched.num_rows or 0,
-                )
-            merged = MergeOutput(
-                writer=writer,
-                merge=resolved,
-                matches=matches,
-                source=source,
-                touched=touched,
-                stage=stage,
-                names=request.names,
-                time_zone=request.time_zone,
-            ).write()
-            expected = touched.num_copied_rows + rows.updated + rows.inserted
-            check_row_count(merged.new, expected, path=snapshot.path, operation=OPERATION)
-        watch.lap("rewriteTimeMs")
-        changes = RowChanges(
-            snapshot=snapshot,
-            change=merged.change,
-            touched=touched,
-            read=replace(matches.read, whole_table=True) if reads_target else matches.read,
-            new=merged.new,
-            change_files=merged.change_files,
-            tags=writer.tags,
-        )
-        metrics = {
-            **rows.metrics(touched.num_copied_rows),
-            **_file_metrics(changes),
-            **watch.metrics,
-        }
-        operation = Operation(OPERATION, _parameters(request), metrics=metrics)
-        done = commit_changes(changes, operation)
-    run_commit_hooks(done, compacts=True)
-    return rows.to_df(spark)
+    frames = empty_frames(spark, snapshot.schema, request.source, names=names)
+    check_merge(resolved, request.condition, frames)
+    return StagedMerge(
+        snapshot=snapshot,
+        condition=request.condition,
+        resolved=resolved,
+        names=names,
+        time_zone=request.time_zone,
+        frames=frames,
+        source=stage_source(request.source, stage),
+        stage=stage,
+        reads_target=reads_target,
+    )
 
 
-def _touched_files(
-    snapshot: Snapshot, matches: MergeMatches, rows: _RowCounts, stage: Staging
-) -> ModifiedFiles:
-    """The files whose rows are updated or deleted."""
-    if not rows.updated + rows.deleted:
-        return ModifiedFiles()
+def _modify_files(matches: MergeMatches) -> ModifiedFiles:
+    """Write the deletion vectors of the rows that are updated or deleted."""
+    if not matches.num_updated + matches.num_deleted:
+        return NO_FILES
+    modified = partial(
+        modify_files, matches.merge.snapshot, stage=matches.merge.stage, adds=matches.files
+    )
     known = matches.pairs.known_positions
     if known is not None and matches.unmatched is None:
-        return modify_files(snapshot, known, stage, adds=matches.files)
+        return modified(known)
     frames = [matches.pairs.rows] + ([] if matches.unmatched is None else [matches.unmatched])
     acted = reduce(
         DataFrame.unionByName, (frame.select(FILE, POSITION, CLAUSE) for frame in frames)
@@ -197,72 +167,68 @@ def _touched_files(
         f"{quoted(FILE)} AS {quoted(FILE_KEY)}", f"{quoted(POSITION)} AS {quoted(ROW_INDEX)}"
     )
     # Several rows of the source may match the same row, if it is deleted.
-    num_staged = None if rows.deleted else rows.updated
-    return modify_files(snapshot, positions, stage, adds=matches.files, num_staged=num_staged)
+    return modified(positions, num_staged=None if matches.num_deleted else matches.num_updated)
 
 
-@dataclass(frozen=True, slots=True)
-class _RowCounts:
-    """The numbers of rows that the clauses of a merge act on."""
+def _checked(matches: MergeMatches, modified: ModifiedFiles) -> MergeMatches:
+    """The matches, with each row of the table counted once.
 
-    merge: ResolvedMerge
-    matches: MergeMatches
-
-    def of(self, *kinds: Clause) -> int:
-        """The rows that clauses of these kinds act on."""
-        return self.matches.num_rows_of(self.merge.of_kinds(*kinds))
-
-    @property
-    def updated(self) -> int:
-        return self.of(Clause.MATCHED_UPDATE, Clause.NOT_MATCHED_BY_SOURCE_UPDATE)
-
-    @property
-    def deleted(self) -> int:
-        return self.of(Clause.MATCHED_DELETE, Clause.NOT_MATCHED_BY_SOURCE_DELETE)
-
-    @property
-    def inserted(self) -> int:
-        return self.of(Clause.NOT_MATCHED_INSERT)
-
-    @property
-    def affected(self) -> int:
-        return self.updated + self.deleted + self.inserted
-
-    def metrics(self, num_copied_rows: int) -> dict[str, int]:
-        """The metrics of MERGE about rows, by their names in history."""
-        return {
-            "numSourceRows": self.matches.num_source_rows,
-            "numTargetRowsInserted": self.inserted,
-            "numTargetRowsUpdated": self.updated,
-            "numTargetRowsMatchedUpdated": self.of(Clause.MATCHED_UPDATE),
-            "numTargetRowsNotMatchedBySourceUpdated": self.of(Clause.NOT_MATCHED_BY_SOURCE_UPDATE),
-            "numTargetRowsDeleted": self.deleted,
-            "numTargetRowsMatchedDeleted": self.of(Clause.MATCHED_DELETE),
-            "numTargetRowsNotMatchedBySourceDeleted": self.of(Clause.NOT_MATCHED_BY_SOURCE_DELETE),
-            "numTargetRowsCopied": num_copied_rows,
-            "numOutputRows": self.inserted + self.updated + num_copied_rows,
-        }
-
-    def to_df(self, spark: SparkSession) -> DataFrame:
-        """The result of the merge."""
-        return spark.sql(
-            f"SELECT {self.affected}L AS num_affected_rows, {self.updated}L AS num_updated_rows, "
-            f"{self.deleted}L AS num_deleted_rows, {self.inserted}L AS num_inserted_rows"
+    Raises
+    ------
+    NumRecordsMismatchError
+        The deletion vectors delete another number of rows.
+    """
+    if modified.num_rows != matches.num_updated + matches.num_deleted:
+        matches = matches.counted_by_row()
+    expected = matches.num_updated + matches.num_deleted
+    if modified.num_rows != expected:
+        raise NumRecordsMismatchError(
+            path=matches.merge.snapshot.path,
+            operation=OPERATION,
+            expected=expected,
+            found=modified.num_rows or 0,
         )
+    return matches
 
 
-def _file_metrics(changes: RowChanges) -> dict[str, int]:
-    """The metrics of MERGE about files, by their names in history."""
-    found = changes.file_metrics
+def _result(spark: SparkSession, matches: MergeMatches) -> DataFrame:
+    return spark.sql(
+        f"SELECT {matches.num_affected}L AS num_affected_rows, "
+        f"{matches.num_updated}L AS num_updated_rows, "
+        f"{matches.num_deleted}L AS num_deleted_rows, "
+        f"{matches.num_inserted}L AS num_inserted_rows"
+    )
+
+
+def _row_metrics(matches: MergeMatches, modified: ModifiedFiles) -> dict[str, int]:
+    """The metrics of MERGE about rows, by their names in history."""
+    count, copied = matches.count, modified.num_copied_rows
     return {
-        "numTargetFilesAdded": found["numAddedFiles"],
-        "numTargetFilesRemoved": found["numRemovedFiles"],
-        "numTargetBytesAdded": found["numAddedBytes"],
-        "numTargetBytesRemoved": found["numRemovedBytes"],
-        "numTargetChangeFilesAdded": found["numAddedChangeFiles"],
-        "numTargetDeletionVectorsAdded": found["numDeletionVectorsAdded"],
-        "numTargetDeletionVectorsRemoved": found["numDeletionVectorsRemoved"],
-        "numTargetDeletionVectorsUpdated": found["numDeletionVectorsUpdated"],
+        "numSourceRows": matches.num_source_rows,
+        "numTargetRowsInserted": matches.num_inserted,
+        "numTargetRowsUpdated": matches.num_updated,
+        "numTargetRowsMatchedUpdated": count(Clause.MATCHED_UPDATE),
+        "numTargetRowsNotMatchedBySourceUpdated": count(Clause.NOT_MATCHED_BY_SOURCE_UPDATE),
+        "numTargetRowsDeleted": matches.num_deleted,
+        "numTargetRowsMatchedDeleted": count(Clause.MATCHED_DELETE),
+        "numTargetRowsNotMatchedBySourceDeleted": count(Clause.NOT_MATCHED_BY_SOURCE_DELETE),
+        "numTargetRowsCopied": copied,
+        "numOutputRows": matches.num_inserted + matches.num_updated + copied,
+    }
+
+
+def _file_metrics(delta: RowDelta) -> dict[str, int]:
+    """The metrics of MERGE about files, by their names in history."""
+    metrics = delta.file_metrics
+    return {
+        "numTargetFilesAdded": metrics["numAddedFiles"],
+        "numTargetFilesRemoved": metrics["numRemovedFiles"],
+        "numTargetBytesAdded": metrics["numAddedBytes"],
+        "numTargetBytesRemoved": metrics["numRemovedBytes"],
+        "numTargetChangeFilesAdded": metrics["numAddedChangeFiles"],
+        "numTargetDeletionVectorsAdded": metrics["numDeletionVectorsAdded"],
+        "numTargetDeletionVectorsRemoved": metrics["numDeletionVectorsRemoved"],
+        "numTargetDeletionVectorsUpdated": metrics["numDeletionVectorsUpdated"],
     }
 
 

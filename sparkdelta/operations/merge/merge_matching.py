@@ -5,9 +5,9 @@ Only keys, positions and what conditions need take part; whole rows are read lat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,7 +19,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.match_terms import EqualKey, MatchTerms
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import MultipleSourceRowsError
-from sparkdelta.operations.merge.merge_clauses import Clause, ResolvedClause
+from sparkdelta.operations.merge.merge_clauses import Clause
 from sparkdelta.operations.merge.merge_keys import source_keys
 from sparkdelta.operations.merge.merge_pairs import (
     CLAUSE,
@@ -34,21 +34,16 @@ from sparkdelta.operations.merge.merge_sides import (
     POSITION,
     SOURCE_ROW,
     TARGET,
-    MergeFrames,
+    StagedMerge,
     StagedSource,
     expression,
     positioned,
-    target_names,
-    with_target_names,
 )
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.log.local_add_files import LocalAddFiles
 from sparkdelta.table.scan.conditions import has_changing_condition, with_partition_terms
-from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.scan.scan_request import MetadataColumn
-from sparkdelta.table.snapshot.snapshot import Snapshot
-from sparkdelta.table.snapshot.staging import Staging
 
 OPERATION = "MERGE"
 MATCHED = Clause.MATCHED_UPDATE.rows
@@ -59,7 +54,7 @@ _ACTS = f"{quoted(CLAUSE)} IS NOT NULL"
 _MAX_SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeMatches:
     """The rows that the clauses of a merge act on.
 
@@ -77,34 +72,53 @@ class MergeMatches:
         table that match several rows of the source, every pair may count, see `counted_by_row`.
     num_source_rows
         Of the source.
+    keys
+        The expressions of table and source that the condition compares.
     matching, acting_alone
         True of the rows of the table in `pairs`, and of those that a clause may act on without the
         source; None where nothing is known.
     matching_scan, scan_alone
         Of the same rows; the second is None without such clauses.
-    inserts
-        True if clauses insert rows of the source that match none of the table.
-    again
-        The condition of the merge, where a join by it finds the rows in `pairs` again, without
-        their positions: a single clause acts on them all.
+    joins_again
+        True if a join by the condition of the merge finds the rows in `pairs` again, without their
+        positions: a single clause acts on them all.
+    is_counted_by_row
+        True if `num_rows` counts each row of the table once.
     """
 
+    merge: StagedMerge
     pairs: MergePairs
     unmatched: DataFrame | None
     new: DataFrame | None
     num_rows: Mapping[int | None, int]
     num_source_rows: int
+    keys: Sequence[EqualKey]
     matching: Predicate | None
     matching_scan: Scan
-    inserts: bool
-    acting_alone: Predicate | None = None
-    scan_alone: Scan | None = None
-    again: Column | None = None
-    count_by_row: Callable[[], Mapping[int | None, int]] | None = field(default=None, repr=False)
+    acting_alone: Predicate | None
+    scan_alone: Scan | None
+    joins_again: bool
+    is_counted_by_row: bool
 
-    def num_rows_of(self, clauses: Iterable[int]) -> int:
-        """The number of rows that clauses act on, by their indexes."""
-        return sum(self.num_rows.get(index, 0) for index in clauses)
+    def count(self, *kinds: Clause) -> int:
+        """The number of rows that clauses of these kinds act on."""
+        return sum(self.num_rows.get(index, 0) for index in self.merge.resolved.of_kinds(*kinds))
+
+    @property
+    def num_updated(self) -> int:
+        return self.count(Clause.MATCHED_UPDATE, Clause.NOT_MATCHED_BY_SOURCE_UPDATE)
+
+    @property
+    def num_deleted(self) -> int:
+        return self.count(Clause.MATCHED_DELETE, Clause.NOT_MATCHED_BY_SOURCE_DELETE)
+
+    @property
+    def num_inserted(self) -> int:
+        return self.count(Clause.NOT_MATCHED_INSERT)
+
+    @property
+    def num_affected(self) -> int:
+        return self.num_updated + self.num_deleted + self.num_inserted
 
     def counted_by_row(self) -> MergeMatches:
         """The matches with the numbers of rows of the table by clause, each row counted once.
@@ -114,10 +128,19 @@ class MergeMatches:
         MultipleSourceRowsError
             Several rows of the source match the same row of the table.
         """
-        if self.count_by_row is None:
+        if self.is_counted_by_row:
             return self
-        counts = {**self.num_rows, **self.count_by_row()}
-        return replace(self, num_rows=counts, count_by_row=None)
+        counts = self.pairs.by_row.groupBy(CLAUSE).agg(F.count("*"), F.count_if(REPEATED))
+        rows = read_rows(
+            counts,
+            what="matching rows of a merge by clause",
+            bound=len(self.merge.resolved.clauses) + 1,
+            version=self.merge.snapshot.version,
+        )
+        by_row = [RowCount(*row) for row in rows]
+        _check_repeated(self.merge, by_row, self.pairs, self.keys)
+        num_rows = {**self.num_rows, **{each.clause: each.num_rows for each in by_row}}
+        return replace(self, num_rows=num_rows, is_counted_by_row=True)
 
     @property
     def either(self) -> Predicate | None:
@@ -147,247 +170,204 @@ class MergeMatches:
         predicate = self.either
         return ReadSet(
             () if predicate is None else (predicate,),
-            whole_table=predicate is None,
+            whole_table=predicate is None or self.merge.reads_target,
             # Without such a row, its row of the source would have been inserted.
-            leaves_rows=self.inserts and None in self.num_rows,
+            leaves_rows=bool(self.merge.conditions(NOT_MATCHED)) and None in self.num_rows,
         )
 
 
-def find_matches(
-    snapshot: Snapshot,
-    source: StagedSource,
-    condition: str | Column,
-    clauses: Sequence[ResolvedClause],
-    stage: Staging,
-    *,
-    frames: MergeFrames,
-    names: RowNames,
-) -> MergeMatches:
+def find_matches(merge: StagedMerge) -> MergeMatches:
     """Find the rows that match, with up to three queries, whose results are staged.
-
-    Parameters
-    ----------
-    condition
-        Of the merge.
-    frames
-        As `empty_frames` gives them.
-    names
-        Of the target's rows.
 
     Raises
     ------
     MultipleSourceRowsError
         Several rows of the source match the same row of the table.
     """
-    return _Matching(snapshot, source, condition, clauses, stage, frames, names).result()
+    source, stage, snapshot = merge.source, merge.stage, merge.snapshot
+    terms = _terms(merge, merge.frames.both, merge.condition)
+    keys = source_keys(source, terms)
+    matching = _all_of(merge, [*terms.target, *keys.predicates])
+    scan = snapshot.candidates(matching)
+    if keys.matches_none:
+        pairs = no_pairs(stage)
+    else:
+        scan = scan.with_known_files(_all_of(merge, [*terms.target, *keys.row_predicates]))
+        pairs = stage_pairs(_pairs(merge, scan), stage)
+    acting_alone = scan_alone = unmatched = new = None
+    if merge.conditions(NOT_MATCHED_BY_SOURCE):
+        acting_alone = _acting_alone(merge)
+        scan_alone = snapshot.candidates(acting_alone).with_known_files()
+        unmatched = stage.stage_rows(_unmatched(merge, scan_alone, pairs.rows), "unmatched")
+    inserts = bool(merge.conditions(NOT_MATCHED))
+    if inserts and (pairs.known is None or pairs.num_source_rows < keys.num_rows):
+        alone = source.rows.join(pairs.rows.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
+        new = alone.select("*", _clause(merge, NOT_MATCHED)).filter(_ACTS)
+    counts = _row_counts(merge, pairs, unmatched, new, num_source_rows=keys.num_rows)
+    _check_repeated(merge, counts, pairs, terms.keys)
+    matches = MergeMatches(
+        merge=merge,
+        pairs=pairs,
+        unmatched=unmatched,
+        new=new,
+        num_rows={each.clause: each.num_rows for each in counts},
+        num_source_rows=keys.num_rows,
+        keys=terms.keys,
+        matching=matching,
+        matching_scan=scan,
+        acting_alone=acting_alone,
+        scan_alone=scan_alone,
+        joins_again=_joins_again(merge, terms.keys),
+        is_counted_by_row=pairs.known is not None,
+    )
+    # The deletion vectors of the rows that a clause acts on tell whether any is counted twice.
+    is_counted_later = None not in matches.num_rows or _only_inserts(merge)
+    return matches if is_counted_later else matches.counted_by_row()
 
 
-@dataclass(frozen=True, slots=True)
-class _Matching:
-    snapshot: Snapshot
-    source: StagedSource
-    condition: str | Column
-    clauses: Sequence[ResolvedClause]
-    stage: Staging
-    frames: MergeFrames
-    names: RowNames
+def _pairs(merge: StagedMerge, scan: Scan) -> DataFrame:
+    conditions = [merge.condition, *merge.conditions(MATCHED).values()]
+    rows = _target_rows(merge, merge.frames.both, conditions, scan)
+    joined = rows.join(merge.source.broadcast, expression(merge.condition))
+    return joined.select(FILE, POSITION, SOURCE_ROW, _clause(merge, MATCHED))
 
-    def result(self) -> MergeMatches:
-        terms = self._terms(self.frames.both, self.condition)
-        keys = source_keys(self.source, terms)
-        matching = self._all_of([*terms.target, *keys.predicates])
-        scan = self.snapshot.candidates(matching)
-        if keys.matches_none:
-            pairs = no_pairs(self.stage)
+
+def _unmatched(merge: StagedMerge, scan: Scan, pairs: DataFrame) -> DataFrame:
+    conditions = list(merge.conditions(NOT_MATCHED_BY_SOURCE).values())
+    rows = _target_rows(merge, merge.frames.target, conditions, scan)
+    rows = rows.select(FILE, POSITION, _clause(merge, NOT_MATCHED_BY_SOURCE)).filter(_ACTS)
+    return rows.join(pairs.select(FILE, POSITION), [FILE, POSITION], "left_anti")
+
+
+def _target_rows(
+    merge: StagedMerge, frame: DataFrame, conditions: Sequence[str | Column | None], scan: Scan
+) -> DataFrame:
+    """The rows of a scan, with the columns that conditions on a frame need."""
+    table = merge.snapshot.configuration
+    checked = frame.select(*(expression(each) for each in conditions if each is not None))
+    engine = engine_of(merge.stage.spark)
+    used = {name.removeprefix(TARGET) for name in engine.columns_used(checked, merge.frames.target)}
+    columns = [name for name in table.schema.names if name in used]
+    rows = scan.select(columns).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
+    return merge.target_rows(positioned(rows, table, columns), columns)
+
+
+def _clause(merge: StagedMerge, rows: str) -> Column:
+    """The index of the first clause for these rows whose condition is true, as `CLAUSE`."""
+    first = F.expr("CAST(NULL AS INT)")
+    for index, condition in reversed(merge.conditions(rows).items()):
+        number = F.expr(str(index))
+        if condition is not None:
+            number = F.when(expression(condition), number).otherwise(first)
+        first = number
+    return first.alias(CLAUSE)
+
+
+def _terms(merge: StagedMerge, frame: DataFrame, condition: str | Column) -> MatchTerms:
+    schema = merge.snapshot.schema
+    return engine_of(merge.stage.spark).match_terms(
+        frame.filter(condition),
+        merge.frames.target,
+        merge.frames.source,
+        schema,
+        alias=merge.names.alias or qualifier_of(schema),
+    )
+
+
+def _joins_again(merge: StagedMerge, keys: Sequence[EqualKey]) -> bool:
+    matched = [*merge.conditions(MATCHED).values()]
+    if not keys or len(matched) != 1 or matched[0] is not None:
+        return False
+    return not has_changing_condition(merge.frames.both.filter(merge.condition))
+
+
+def _acting_alone(merge: StagedMerge) -> Predicate | None:
+    """A predicate of the rows that a clause acts on if they match no row of the source; None for
+    all rows.
+    """
+    each = [
+        None
+        if condition is None
+        else _all_of(merge, _terms(merge, merge.frames.target, condition).target)
+        for condition in merge.conditions(NOT_MATCHED_BY_SOURCE).values()
+    ]
+    known = tuple(predicate for predicate in each if predicate is not None)
+    return Or(known) if len(known) == len(each) else None
+
+
+def _all_of(merge: StagedMerge, terms: Sequence[Predicate]) -> Predicate | None:
+    if not terms:
+        return None
+    table = merge.snapshot.configuration
+    return with_partition_terms(merge.stage.spark, And(tuple(terms)), table)
+
+
+def _row_counts(
+    merge: StagedMerge,
+    pairs: MergePairs,
+    unmatched: DataFrame | None,
+    new: DataFrame | None,
+    *,
+    num_source_rows: int,
+) -> list[RowCount]:
+    """The numbers of rows by clause; a query counts those that the driver does not know."""
+    known, counted, unknown = [], [], []
+    if pairs.known is None:
+        counted.append(pairs.rows)
+    else:
+        known += pairs.known_counts
+    if unmatched is not None:
+        counted.append(unmatched)
+    if new is not None:
+        index, condition = next(iter(merge.conditions(NOT_MATCHED).items()))
+        if condition is not None:
+            counted.append(new)
+        elif pairs.known is not None:
+            known.append(RowCount(index, num_source_rows - pairs.num_source_rows))
         else:
-            scan = scan.with_known_files(self._all_of([*terms.target, *keys.row_predicates]))
-            pairs = stage_pairs(self._pairs(scan), self.stage)
-        acting_alone = scan_alone = unmatched = new = None
-        if self._conditions(NOT_MATCHED_BY_SOURCE):
-            acting_alone = self._acting_alone()
-            scan_alone = self.snapshot.candidates(acting_alone).with_known_files()
-            unmatched = self.stage.stage_rows(self._unmatched(scan_alone, pairs.rows), "unmatched")
-        inserts = bool(self._conditions(NOT_MATCHED))
-        if inserts and (pairs.known is None or pairs.num_source_rows < keys.num_rows):
-            alone = self.source.rows.join(pairs.rows.select(SOURCE_ROW), SOURCE_ROW, "left_anti")
-            new = alone.select("*", self._clause(NOT_MATCHED)).filter(_ACTS)
-        counts = self._row_counts(pairs, unmatched, new, keys.num_rows)
-        self._check_repeated(counts, pairs, terms.keys)
-        matches = MergeMatches(
-            pairs=pairs,
-            unmatched=unmatched,
-            new=new,
-            num_rows={each.clause: each.num_rows for each in counts},
-            num_source_rows=keys.num_rows,
-            matching=matching,
-            matching_scan=scan,
-            inserts=inserts,
-            acting_alone=acting_alone,
-            scan_alone=scan_alone,
-            again=expression(self.condition) if self._joins_again(terms.keys) else None,
-            count_by_row=None
-            if pairs.known is not None
-            else partial(self._counts_by_row, pairs, terms.keys),
-        )
-        # The deletion vectors of the rows that a clause acts on tell whether any is counted twice.
-        is_counted_later = None not in matches.num_rows or self._only_inserts()
-        return matches if is_counted_later else matches.counted_by_row()
+            others = f"{num_source_rows}L - count(DISTINCT {quoted(SOURCE_ROW)})"
+            unknown.append(pairs.rows.agg(F.expr(others)).selectExpr(f"{index}", "*"))
+    unknown += [rows.groupBy(CLAUSE).agg(F.expr("count(1)")) for rows in counted]
+    if not unknown:
+        return known
+    rows = read_rows(
+        reduce(DataFrame.union, unknown),
+        what="rows of a merge by clause",
+        bound=len(merge.resolved.clauses) + 1,
+        version=merge.snapshot.version,
+    )
+    return known + [RowCount(*row) for row in rows]
 
-    def _pairs(self, scan: Scan) -> DataFrame:
-        conditions = [self.condition, *self._conditions(MATCHED).values()]
-        rows = self._target_rows(self.frames.both, conditions, scan)
-        joined = rows.join(self.source.broadcast, expression(self.condition))
-        return joined.select(FILE, POSITION, SOURCE_ROW, self._clause(MATCHED))
 
-    def _unmatched(self, scan: Scan, pairs: DataFrame) -> DataFrame:
-        conditions = list(self._conditions(NOT_MATCHED_BY_SOURCE).values())
-        rows = self._target_rows(self.frames.target, conditions, scan)
-        rows = rows.select(FILE, POSITION, self._clause(NOT_MATCHED_BY_SOURCE)).filter(_ACTS)
-        return rows.join(pairs.select(FILE, POSITION), [FILE, POSITION], "left_anti")
-
-    def _target_rows(
-        self,
-        frame: DataFrame,
-        conditions: Sequence[str | Column | None],
-        scan: Scan,
-    ) -> DataFrame:
-        """The rows of a scan, with the columns that conditions on a frame need."""
-        table = self.snapshot.configuration
-        checked = frame.select(*(expression(each) for each in conditions if each is not None))
-        engine = engine_of(self.stage.spark)
-        used = {
-            name.removeprefix(TARGET) for name in engine.columns_used(checked, self.frames.target)
-        }
-        columns = [name for name in table.schema.names if name in used]
-        rows = scan.select(columns).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
-        rows = positioned(rows, table, columns)
-        return with_target_names(rows, columns, target_names(table.schema, self.names))
-
-    def _conditions(self, rows: str) -> dict[int, str | Column | None]:
-        """The conditions of the clauses for one kind of rows, by the clauses' indexes."""
-        return {
-            index: clause.condition
-            for index, clause in enumerate(self.clauses)
-            if clause.kind.rows == rows
-        }
-
-    def _clause(self, rows: str) -> Column:
-        """The index of the first clause for these rows whose condition is true, as `CLAUSE`."""
-        first = F.expr("CAST(NULL AS INT)")
-        for index, condition in reversed(self._conditions(rows).items()):
-            number = F.expr(str(index))
-            if condition is not None:
-                number = F.when(expression(condition), number).otherwise(first)
-            first = number
-        return first.alias(CLAUSE)
-
-    def _terms(self, frame: DataFrame, condition: str | Column) -> MatchTerms:
-        table = self.snapshot.configuration
-        return engine_of(self.stage.spark).match_terms(
-            frame.filter(condition),
-            self.frames.target,
-            self.frames.source,
-            table.schema,
-            alias=self.names.alias or qualifier_of(table.schema),
+def _check_repeated(
+    merge: StagedMerge, counts: Sequence[RowCount], pairs: MergePairs, keys: Sequence[EqualKey]
+) -> None:
+    """Refuse rows of the table that match several rows of the source."""
+    num_repeated = sum(each.num_repeated for each in counts)
+    if num_repeated and not _allows_repeated(merge):
+        raise MultipleSourceRowsError(
+            path=merge.snapshot.path,
+            num_rows=num_repeated,
+            keys=_shown_keys(merge.source, pairs.by_row.filter(REPEATED), keys),
         )
 
-    def _joins_again(self, keys: Sequence[EqualKey]) -> bool:
-        matched = [*self._conditions(MATCHED).values()]
-        if not keys or len(matched) != 1 or matched[0] is not None:
-            return False
-        return not has_changing_condition(self.frames.both.filter(self.condition))
 
-    def _acting_alone(self) -> Predicate | None:
-        """A predicate of the rows that a clause acts on if they match no row of the source; None
-        for all rows.
-        """
-        each = [
-            None if given is None else self._all_of(self._terms(self.frames.target, given).target)
-            for given in self._conditions(NOT_MATCHED_BY_SOURCE).values()
-        ]
-        known = tuple(predicate for predicate in each if predicate is not None)
-        return Or(known) if len(known) == len(each) else None
+def _shown_keys(source: StagedSource, repeated: DataFrame, keys: Sequence[EqualKey]) -> list[str]:
+    """The keys of some of these rows, as text."""
+    shown = F.to_json(F.array(*(key.source.cast("string") for key in keys)))
+    rows = source.rows.join(repeated.select(SOURCE_ROW).limit(_MAX_SHOWN), SOURCE_ROW)
+    texts = read_rows(rows.select(shown), what="keys of ambiguous rows", bound=_MAX_SHOWN)
+    return sorted(row[0] for row in texts)
 
-    def _all_of(self, terms: Sequence[Predicate]) -> Predicate | None:
-        if not terms:
-            return None
-        return with_partition_terms(
-            self.stage.spark, And(tuple(terms)), self.snapshot.configuration
-        )
 
-    def _row_counts(
-        self,
-        pairs: MergePairs,
-        unmatched: DataFrame | None,
-        new: DataFrame | None,
-        num_source_rows: int,
-    ) -> list[RowCount]:
-        """The numbers of rows by clause; a query counts those that the driver does not know."""
-        known, counted, unknown = [], [], []
-        if pairs.known is None:
-            counted.append(pairs.rows)
-        else:
-            known += pairs.known_counts
-        if unmatched is not None:
-            counted.append(unmatched)
-        if new is not None:
-            index, condition = next(iter(self._conditions(NOT_MATCHED).items()))
-            if condition is not None:
-                counted.append(new)
-            elif pairs.known is not None:
-                known.append(RowCount(index, num_source_rows - pairs.num_source_rows))
-            else:
-                others = f"{num_source_rows}L - count(DISTINCT {quoted(SOURCE_ROW)})"
-                unknown.append(pairs.rows.agg(F.expr(others)).selectExpr(f"{index}", "*"))
-        unknown += [rows.groupBy(CLAUSE).agg(F.expr("count(1)")) for rows in counted]
-        if not unknown:
-            return known
-        found = read_rows(
-            reduce(DataFrame.union, unknown),
-            what="rows of a merge by clause",
-            bound=len(self.clauses) + 1,
-            version=self.snapshot.version,
-        )
-        return known + [RowCount(*row) for row in found]
+def _allows_repeated(merge: StagedMerge) -> bool:
+    """True if several rows of the source may match the same row of the table: it is deleted, or
+    left alone.
+    """
+    matched = [clause for clause in merge.resolved.clauses if clause.kind.is_matched]
+    deletes = [c.kind is Clause.MATCHED_DELETE and c.condition is None for c in matched]
+    return _only_inserts(merge) or deletes == [True]
 
-    def _counts_by_row(self, pairs: MergePairs, keys: Sequence[EqualKey]) -> dict[int | None, int]:
-        """The numbers of rows of the table that match, by clause."""
-        counts = pairs.by_row.groupBy(CLAUSE).agg(F.count("*"), F.count_if(REPEATED))
-        found = read_rows(
-            counts,
-            what="matching rows of a merge by clause",
-            bound=len(self.clauses) + 1,
-            version=self.snapshot.version,
-        )
-        self._check_repeated([RowCount(*row) for row in found], pairs, keys)
-        return {row[0]: row[1] for row in found}
 
-    def _check_repeated(
-        self, counts: Sequence[RowCount], pairs: MergePairs, keys: Sequence[EqualKey]
-    ) -> None:
-        """Refuse rows of the table that match several rows of the source."""
-        num_repeated = sum(each.num_repeated for each in counts)
-        if num_repeated and not self._allows_repeated():
-            raise MultipleSourceRowsError(
-                path=self.snapshot.path,
-                num_rows=num_repeated,
-                keys=self._shown_keys(pairs.by_row.filter(REPEATED), keys),
-            )
-
-    def _shown_keys(self, repeated: DataFrame, keys: Sequence[EqualKey]) -> list[str]:
-        """The keys of some of these rows, as text."""
-        shown = F.to_json(F.array(*(key.source.cast("string") for key in keys)))
-        rows = self.source.rows.join(repeated.select(SOURCE_ROW).limit(_MAX_SHOWN), SOURCE_ROW)
-        found = read_rows(rows.select(shown), what="keys of ambiguous rows", bound=_MAX_SHOWN)
-        return sorted(row[0] for row in found)
-
-    def _allows_repeated(self) -> bool:
-        """True if several rows of the source may match the same row of the table: it is deleted, or
-        left alone.
-        """
-        matched = [clause for clause in self.clauses if clause.kind.is_matched]
-        deletes = [c.kind is Clause.MATCHED_DELETE and c.condition is None for c in matched]
-        return self._only_inserts() or deletes == [True]
-
-    def _only_inserts(self) -> bool:
-        return all(clause.kind.is_not_matched for clause in self.clauses)
+def _only_inserts(merge: StagedMerge) -> bool:
+    return all(clause.kind.is_not_matched for clause in merge.resolved.clauses)

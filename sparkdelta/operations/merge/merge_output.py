@@ -16,43 +16,35 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
-from sparkdelta.operations.merge.merge_clauses import Clause, ResolvedMerge
-from sparkdelta.operations.merge.merge_matching import MergeMatches
+from sparkdelta.operations.merge.merge_clauses import Clause
+from sparkdelta.operations.merge.merge_matching import OPERATION, MergeMatches
 from sparkdelta.operations.merge.merge_pairs import CLAUSE
 from sparkdelta.operations.merge.merge_sides import (
     FILE,
     POSITION,
     SOURCE_ROW,
     TARGET,
-    StagedSource,
+    StagedMerge,
+    expression,
     positioned,
-    target_names,
-    with_target_names,
 )
-from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.rows.assigned_row_frames import assigned_rows
-from sparkdelta.table.rows.change_files import (
-    ChangeFiles,
-    with_change_type,
-)
-from sparkdelta.table.rows.column_binding import ColumnBinding, conform_assigned, match_assigned
+from sparkdelta.table.rows.change_files import with_change_type
+from sparkdelta.table.rows.column_binding import ColumnBinding, conform_assignments
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.identity_columns import generated_identities, with_used_identities
 from sparkdelta.table.rows.modified_file_rows import deleted_rows
 from sparkdelta.table.rows.modified_files import ModifiedFiles
-from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.row_changes import ChangeWriter
+from sparkdelta.table.rows.row_changes import ChangeWriter, check_row_count
+from sparkdelta.table.rows.row_delta import RowDelta
 from sparkdelta.table.rows.staged_rows import computed_once
-from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.scan.scan_request import MetadataColumn
-from sparkdelta.table.snapshot.staging import Staging
 
 MAX_BROADCAST_ROWS = 1_000_000
 """The positions of up to this many rows are sent to every executor; of more, these rows are
 shuffled, and no others."""
 
 MAX_COMPARED_ROWS = 2_000_000
-"""Up to this many rows of touched files are compared with those positions one by one; of more,
+"""Up to this many rows of modified files are compared with those positions one by one; of more,
 bitmaps choose the rows, which takes a query more, but a third of the time for each row."""
 
 _BEFORE, _FILE, _POSITION = (
@@ -66,65 +58,66 @@ _UPDATES = (Clause.MATCHED_UPDATE, Clause.NOT_MATCHED_BY_SOURCE_UPDATE)
 
 
 @dataclass(frozen=True, slots=True)
-class MergedFiles:
-    """The files that a merge wrote.
-
-    Attributes
-    ----------
-    change
-        The table after the merge, with the identity values that the files use.
-    """
-
-    change: TableChange
-    new: NewFiles | None
-    change_files: ChangeFiles | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeOutput:
     """The rows that a merge writes.
 
     Attributes
     ----------
-    names
-        Of the target's rows.
+    modified
+        The files whose rows are updated or deleted.
     """
 
-    writer: ChangeWriter
-    merge: ResolvedMerge
     matches: MergeMatches
-    source: StagedSource
-    touched: ModifiedFiles
-    stage: Staging
-    names: RowNames
-    time_zone: str
+    modified: ModifiedFiles
+    writer: ChangeWriter
 
-    def write(self) -> MergedFiles:
+    def write(self) -> RowDelta:
         """Write the new rows and the rows that stay of rewritten files; and the change data, if the
-        table has any and rows of it change.
+        table has any and rows of it change. The table gets the identity values that they use.
+
+        Raises
+        ------
+        NumRecordsMismatchError
+            Other rows were written than matched.
         """
-        writer, change, path = self.writer, self.writer.change, self.writer.snapshot.path
-        frames = [self._updated(kind) for kind in _UPDATES if self._count(kind)]
-        matched = None
-        if self._count(Clause.NOT_MATCHED_INSERT):
+        writer, change, snapshot = self.writer, self.writer.change, self.merge.snapshot
+        matches, modified = self.matches, self.modified
+        frames = [self._updated(kind) for kind in _UPDATES if matches.count(kind)]
+        matched = changed = None
+        if matches.num_inserted:
             inserted, matched = self._inserted()
             frames.append(inserted)
             identities = generated_identities(matched, change.after)
             writer = replace(writer, identities=tuple(identities.values()))
         rows = reduce(DataFrame.unionByName, frames) if frames else None
-        changed = None
         if self._writes_changes and rows is not None:
-            rows = computed_once(rows, self.stage, "merged")
-        new = writer.write(None if rows is None else rows.drop(_BEFORE), self.touched)
+            rows = computed_once(rows, self.merge.stage, "merged")
+        new = writer.write(None if rows is None else rows.drop(_BEFORE), modified)
         if self._writes_changes:
             changed = writer.write_changes(self._changes(rows))
+        expected = modified.num_copied_rows + matches.num_updated + matches.num_inserted
+        check_row_count(new, expected, path=snapshot.path, operation=OPERATION)
         if matched is not None and new is not None:
-            change = with_used_identities(change, matched, new, path=path)
-        return MergedFiles(change, new, changed)
+            change = with_used_identities(change, matched, new, path=snapshot.path)
+        return RowDelta(
+            spark=writer.spark,
+            store=writer.store,
+            snapshot=snapshot,
+            change=change,
+            read=matches.read,
+            modified=modified,
+            new=new,
+            change_files=changed,
+            tags=writer.tags,
+        )
+
+    @property
+    def merge(self) -> StagedMerge:
+        return self.matches.merge
 
     @property
     def _writes_changes(self) -> bool:
-        return self.writer.writes_change_data and self.touched.num_files > 0
+        return self.writer.writes_change_data and self.modified.num_files > 0
 
     def _updated(self, kind: Clause) -> DataFrame:
         """The new rows of one kind of update, which keep their ids."""
@@ -132,7 +125,7 @@ class MergeOutput:
         rows = self._target_rows(kind, *writer.row_ids)
         kept = list(writer.file_columns)
         if self._writes_changes:
-            names = writer.snapshot.schema.names
+            names = self.merge.snapshot.schema.names
             before = F.struct(*(F.col(quoted(TARGET + n)).alias(n) for n in names))
             rows = rows.select("*", before.alias(_BEFORE))
             kept.append(_BEFORE)
@@ -144,7 +137,7 @@ class MergeOutput:
         rows, matched = self._conformed(self.matches.new, Clause.NOT_MATCHED_INSERT, ())
         nothing = {name: F.expr("CAST(NULL AS LONG)") for name in self.writer.file_columns}
         if self._writes_changes:
-            nothing[_BEFORE] = F.lit(None).cast(as_nullable(self.writer.snapshot.schema))
+            nothing[_BEFORE] = F.lit(None).cast(as_nullable(self.merge.snapshot.schema))
         return rows.withColumns(nothing) if nothing else rows, matched
 
     def _conformed(
@@ -157,8 +150,7 @@ class MergeOutput:
         rows
             With `CLAUSE`.
         """
-        table, path = self.writer.change.after, self.writer.snapshot.path
-        clauses = self.merge.of_kinds(kind)
+        clauses = self.merge.resolved.of_kinds(kind)
         assignments = [
             each.assignments for each in clauses.values() if each.assignments is not None
         ]
@@ -167,27 +159,19 @@ class MergeOutput:
         if len(assignments) > 1:
             number = _ASSIGNMENTS
             rows = rows.selectExpr("*", f"CASE {quoted(CLAUSE)} {cases} END AS {quoted(number)}")
-        own = self.writer.snapshot.schema.names
-        assigned = assigned_rows(
+        own = self.merge.snapshot.schema.names
+        return conform_assignments(
             rows,
-            table.schema,
+            self.writer.change.after,
             assignments,
+            spark=self.writer.spark,
+            path=self.merge.snapshot.path,
+            time_zone=self.merge.time_zone,
+            kept=kept,
             current={} if kind.is_not_matched else {name: TARGET + name for name in own},
             clause_column=number,
-            kept=kept,
-            adds_fields=self.merge.evolves,
+            adds_fields=self.merge.resolved.evolves,
         )
-        matched = match_assigned(table, assignments, path=path, clause_column=number)
-        conformed = conform_assigned(
-            assigned,
-            matched,
-            table,
-            spark=self.writer.spark,
-            path=path,
-            time_zone=self.time_zone,
-            kept=kept,
-        )
-        return conformed, matched
 
     def _changes(self, new: DataFrame | None) -> DataFrame:
         """The change data.
@@ -210,8 +194,8 @@ class MergeOutput:
                 with_change_type(retyped_rows(before, fields, ()), ChangeType.UPDATE_PREIMAGE),
             ]
         for deletion in _DELETES:
-            if self._count(deletion):
-                names = self.writer.snapshot.schema.names
+            if self.matches.count(deletion):
+                names = self.merge.snapshot.schema.names
                 rows = self._target_rows(deletion)
                 rows = rows.select(*(F.col(quoted(TARGET + n)).alias(n) for n in names))
                 frames.append(with_change_type(retyped_rows(rows, fields, ()), ChangeType.DELETE))
@@ -223,11 +207,10 @@ class MergeOutput:
         """
         matches, rows = self.matches, self._rows_among(kind, *row_ids)
         if self._joins_again(kind):
-            assert matches.again is not None
-            (clause,) = self.merge.of_kinds(kind)
+            (clause,) = self.merge.resolved.of_kinds(kind)
             # Several rows of the source may match the same one, if it is deleted.
             how = "left_semi" if kind in _DELETES else "inner"
-            joined = rows.join(self.source.broadcast, matches.again, how)
+            joined = rows.join(self.merge.source.broadcast, expression(self.merge.condition), how)
             return joined.withColumn(CLAUSE, F.lit(clause))
         acted = matches.pairs.rows if kind.is_matched else matches.unmatched
         assert acted is not None
@@ -235,46 +218,42 @@ class MergeOutput:
         if kind in _DELETES:
             acted = acted.dropDuplicates([FILE, POSITION])
         acted = acted.withColumnsRenamed({FILE: _FILE, POSITION: _POSITION})
-        if self._count(kind) <= MAX_BROADCAST_ROWS:
+        if self.matches.count(kind) <= MAX_BROADCAST_ROWS:
             acted = F.broadcast(acted)
         is_same = f"{quoted(FILE)} = {quoted(_FILE)} AND {quoted(POSITION)} = {quoted(_POSITION)}"
         rows = rows.join(acted, F.expr(is_same)).drop(_FILE, _POSITION)
         joins_source = kind is Clause.MATCHED_UPDATE
-        return rows.join(self.source.rows, SOURCE_ROW) if joins_source else rows
+        return rows.join(self.merge.source.rows, SOURCE_ROW) if joins_source else rows
 
     def _rows_among(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
         """Rows of the table, with `FILE` and `POSITION`, among which are those that clauses of a
         kind act on.
         """
-        matches, touched = self.matches, self.touched
+        matches, modified = self.matches, self.modified
         scan = matches.matching_scan if kind.is_matched else matches.scan_alone
         assert scan is not None
-        writer, schema = self.writer, self.writer.snapshot.schema
+        writer, schema = self.writer, self.merge.snapshot.schema
         scan = scan.select(schema.names)
         columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
-        is_few = self._count(kind) <= MAX_BROADCAST_ROWS
+        is_few = self.matches.count(kind) <= MAX_BROADCAST_ROWS
         if self._joins_again(kind):
-            is_few = self.source.is_broadcast
-        if is_few and touched.num_file_rows <= MAX_COMPARED_ROWS:
-            found = scan.rows_with(*columns, among=touched.paths)
+            is_few = self.merge.source.is_broadcast
+        if is_few and modified.num_file_rows <= MAX_COMPARED_ROWS:
+            found = scan.rows_with(*columns, among=modified.paths)
         else:
-            assert touched.deleted is not None
+            assert modified.deleted is not None
             found = deleted_rows(
-                writer.snapshot, touched.deleted, touched.num_files, *columns, scan=scan
+                self.merge.snapshot, modified.deleted, modified.num_files, *columns, scan=scan
             )
         kept = [*schema.names, *(column.value for column in row_ids)]
-        rows = positioned(found, writer.snapshot.configuration, kept)
+        rows = positioned(found, self.merge.snapshot.configuration, kept)
         if row_ids:
             rows = writer.with_kept_ids(rows)
-        return with_target_names(rows, schema.names, target_names(schema, self.names))
+        return self.merge.target_rows(rows, schema.names)
 
     def _joins_again(self, kind: Clause) -> bool:
-        return kind.is_matched and self.matches.again is not None
-
-    def _count(self, kind: Clause) -> int:
-        """The number of rows that clauses of this kind act on."""
-        return self.matches.num_rows_of(self.merge.of_kinds(kind))
+        return kind.is_matched and self.matches.joins_again
 
     def _acts(self, kind: Clause) -> str:
-        indexes = ", ".join(map(str, self.merge.of_kinds(kind)))
+        indexes = ", ".join(map(str, self.merge.resolved.of_kinds(kind)))
         return f"{quoted(CLAUSE)} IN ({indexes})"

@@ -15,10 +15,11 @@ from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.operations.merge.merge_clauses import SOURCE
+from sparkdelta.operations.merge.merge_clauses import SOURCE, ResolvedMerge
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.scan.scan_request import MetadataColumn
+from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging
 from sparkdelta.table.vectors.row_position_frames import file_key
 
@@ -183,6 +184,42 @@ def _with_source_names(numbered: DataFrame, source: DataFrame, *more: str) -> Da
     )
     rows = numbered.selectExpr(*names, *map(quoted, more), *copies)
     return engine_of(numbered.sparkSession).with_attributes_of(rows, source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedMerge:
+    """A merge whose expressions were checked and whose source was computed.
+
+    Attributes
+    ----------
+    resolved
+        Its clauses, and the table that it leaves.
+    names
+        Of the target's rows in conditions and values.
+    frames
+        As `empty_frames` gives them.
+    reads_target
+        True if rows of the source are made from rows of the target.
+    """
+
+    snapshot: Snapshot
+    condition: str | Column
+    resolved: ResolvedMerge
+    names: RowNames
+    time_zone: str
+    frames: MergeFrames
+    source: StagedSource
+    stage: Staging
+    reads_target: bool
+
+    def conditions(self, rows: str) -> dict[int, str | Column | None]:
+        """The conditions of the clauses for one kind of rows, by the clauses' indexes."""
+        clauses = enumerate(self.resolved.clauses)
+        return {index: each.condition for index, each in clauses if each.kind.rows == rows}
+
+    def target_rows(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+        """Rows of the target with the names that expressions may use for these columns."""
+        return with_target_names(rows, columns, target_names(self.snapshot.schema, self.names))
 
 
 def expression(given: str | Column) -> Column:

@@ -41,7 +41,7 @@ from sparkdelta.table.definition.table_change import (
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.listing.listing import open_log_for_writing
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.rows.rewriting import rewrite_all
+from sparkdelta.table.rows.rewriting import remove_actions
 from sparkdelta.table.snapshot.snapshot import Snapshot, find_snapshot, open_snapshot
 
 
@@ -151,7 +151,20 @@ def _commit(
     # The commit must follow the features that it enables.
     check_table_writable(change.after, path=store.table_root)
     _check_rules(spark, change.after, path=store.table_root)
-    done = _transaction(spark, store, snapshot, change, operation).commit()
+    removes = None
+    if snapshot is not None:
+        if is_append_only(snapshot.protocol, snapshot.properties):
+            raise AppendOnlyTableError(path=snapshot.path)
+        removes = remove_actions(snapshot.add_files())
+    done = Transaction(
+        spark=spark,
+        store=store,
+        snapshot=snapshot,
+        operation=operation,
+        staged=change.actions,
+        file_actions=removes,
+        read=ReadSet(whole_table=snapshot is not None),
+    ).commit()
     run_commit_hooks(done)
 
 
@@ -164,26 +177,3 @@ def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -
         )
         raise InvalidArgumentError(argument="generatedAlwaysAs", problem=problem)
     check_expressions(spark, table.schema, rules)
-
-
-def _transaction(
-    spark: SparkSession,
-    store: LogStore,
-    snapshot: Snapshot | None,
-    change: TableChange,
-    operation: Operation,
-) -> Transaction:
-    rewrite = None
-    if snapshot is not None:
-        if is_append_only(snapshot.protocol, snapshot.properties):
-            raise AppendOnlyTableError(path=snapshot.path)
-        rewrite = rewrite_all(snapshot)
-    return Transaction(
-        spark=spark,
-        store=store,
-        snapshot=snapshot,
-        operation=operation,
-        staged=change.actions,
-        file_actions=None if rewrite is None else rewrite.removes,
-        read=ReadSet() if rewrite is None else rewrite.read,
-    )

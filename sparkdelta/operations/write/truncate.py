@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
+from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
-from sparkdelta.table.rows.rewriting import rewrite_all
+from sparkdelta.table.rows.rewriting import remove_actions
 from sparkdelta.table.rows.row_changes import open_changeable
 
 
@@ -28,12 +29,11 @@ def truncate(spark: SparkSession, path: str) -> Version:
         Another commit changed the table.
     """
     snapshot = open_changeable(spark, path)
-    rewrite = rewrite_all(snapshot)
     done = Transaction.of(
         snapshot,
         Operation("TRUNCATE", metrics={}),
-        file_actions=rewrite.removes,
-        read=rewrite.read,
+        file_actions=remove_actions(snapshot.add_files()),
+        read=ReadSet(whole_table=True),
     ).commit()
     run_commit_hooks(done)
     return done.version

@@ -8,6 +8,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata, PROTOCOL.md#a
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from sparkdelta.base.protocol.change_types import ChangeType
 from sparkdelta.base.protocol.commit_info import Parameter
 from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_features import check_managed
+from sparkdelta.base.protocol.table_properties import target_file_size
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
@@ -30,7 +32,7 @@ from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
-from sparkdelta.table.commit.transaction import Transaction, last_transaction_version
+from sparkdelta.table.commit.transaction import CommittedTransaction, last_transaction_version
 from sparkdelta.table.definition.alteration import shown_definition, shown_json
 from sparkdelta.table.definition.rule_expressions import check_expressions
 from sparkdelta.table.definition.schema_changes import written_table
@@ -38,36 +40,30 @@ from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.definition.write_options import MODES, WriteOptions
 from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.listing import open_log_for_writing
-from sparkdelta.table.rows.change_files import ChangeFiles, with_change_type
+from sparkdelta.table.rows.change_files import with_change_type
 from sparkdelta.table.rows.column_binding import (
     ColumnBinding,
     cast_and_validate,
     converted_rows,
     match_rows,
     require,
-    with_survivors,
 )
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
-from sparkdelta.table.rows.data_files import write_rows
 from sparkdelta.table.rows.identity_columns import generated_identities, with_used_identities
-from sparkdelta.table.rows.modified_files import ModifiedFiles
+from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, whole_files
 from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.orphans import report_orphans, warn_of_other_files
-from sparkdelta.table.rows.rewriting import (
-    Rewrite,
-    commit_tags,
-    file_actions,
-    rewrite_all,
-    rewrite_matching,
-    rewrite_partitions,
-)
-from sparkdelta.table.rows.row_changes import change_writer
+from sparkdelta.table.rows.orphans import warn_of_other_files
+from sparkdelta.table.rows.rewriting import commit_tags, files_of_same_partitions
+from sparkdelta.table.rows.row_changes import ChangeWriter, change_writer
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
+from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows
 from sparkdelta.table.rows.staged_rows import computed_once, staged_rows
 from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.snapshot.snapshot import Snapshot, find_snapshot
-from sparkdelta.table.snapshot.staging import staging
+from sparkdelta.table.snapshot.staging import Staging, staging
 
 _MAX_REWRITES = 10
+_REPLACE_WHERE = "replace_where"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,48 +117,23 @@ def _write(
             raise TableAlreadyExistsError(path=root)
         else:
             reads_table = are_of_table(rows, snapshot)
-        change = written_table(rows.schema, options, snapshot, path=root)
-        check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
-        matched = match_rows(rows.schema, change.after, path=root, rounds=options.rounds)
-        check_expressions(spark, change.after.schema, matched.rules)
-        if snapshot is None and options.replace_where is not None:  # there is nothing to rewrite
-            parse_deterministic_where(
-                spark, options.replace_where, change.after, operation="replace_where"
-            )
-        if not options.data_change and (change.changes_metadata or matched.identities):
-            raise DataChangeFalseError(path=root, what="it also changes the table metadata")
-        with jobs_of(root, None if snapshot is None else snapshot.version):
-            rewrite = _rewrite(snapshot, options)
-            converted = converted_rows(rows, matched, time_zone=options.time_zone)
-            with staged_rows(converted, spark, store) as staged:
-                new = _conformed(staged, matched, change, store, options)
-                files, changed = _written(new, snapshot, change, matched, rewrite, store, options)
-        directories = [each.directory for each in (files, changed) if each is not None]
+        attempt = _Attempt.of(rows, spark, store, snapshot, options, reads_table=reads_table)
         try:
-            with report_orphans(root, directories):
-                if snapshot is not None and _replaces_partitions(snapshot, options):
-                    with jobs_of(root, snapshot.version):
-                        rewrite = rewrite_partitions(
-                            snapshot, files.adds, data_change=options.data_change
-                        )
-                change = with_used_identities(change, matched, files, path=root)
-                done = _transaction(
-                    spark, store, snapshot, change, files, changed, rewrite, options,
-                    reads_table=reads_table,
-                ).commit()  # fmt: skip
+            with jobs_of(root, None if snapshot is None else snapshot.version):
+                files, done = attempt.commit(rows)
         except MetadataChangedException:
             # Another write may have used the same identity values; these are in the files already.
-            if not matched.identities or rewrites == _MAX_REWRITES or reads_table:
+            if not attempt.matched.identities or rewrites == _MAX_REWRITES or reads_table:
                 raise
             continue
         run_commit_hooks(done, compacts=True)
         return WriteResult(
-            done.version,
-            files.count,
-            files.num_rows,
-            files.size_bytes,
-            done.attempts - 1 + rewrites,
-            (time.monotonic_ns() - start) // 1_000_000,
+            version=done.version,
+            num_files=files.count,
+            num_rows=files.num_rows,
+            num_bytes=files.size_bytes,
+            retries=done.attempts - 1 + rewrites,
+            milliseconds=(time.monotonic_ns() - start) // 1_000_000,
         )
     raise AssertionError
 
@@ -175,172 +146,200 @@ def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
     return last is not None and last >= options.txn_version
 
 
-def _replaces_partitions(snapshot: Snapshot, options: WriteOptions) -> bool:
-    """True if the write replaces exactly the partitions that get new files."""
-    return options.is_dynamic and bool(snapshot.configuration.partition_fields)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """An attempt to write rows and commit them.
 
+    Attributes
+    ----------
+    snapshot
+        The table as it was read; None if there is none.
+    reads_table
+        True if the rows are made from rows of the table.
+    """
 
-def _rewrite(snapshot: Snapshot | None, options: WriteOptions) -> Rewrite | None:
-    if snapshot is None or options.mode != "overwrite" or _replaces_partitions(snapshot, options):
-        return None
-    where, data_change = options.replace_where, options.data_change
-    if where is None:
-        return rewrite_all(snapshot, data_change=data_change)
-    return rewrite_matching(snapshot, where, operation="replace_where", data_change=data_change)
+    spark: SparkSession
+    store: LogStore
+    snapshot: Snapshot | None
+    change: TableChange
+    matched: ColumnBinding
+    options: WriteOptions
+    reads_table: bool
 
-
-def _conformed(
-    rows: DataFrame,
-    matched: ColumnBinding,
-    change: TableChange,
-    store: LogStore,
-    options: WriteOptions,
-) -> DataFrame:
-    spark = rows.sparkSession
-    conformed = cast_and_validate(rows, matched, change.after, spark=spark, path=store.table_root)
-    if options.replace_where is not None:
-        conformed = require(conformed, options.replace_where, spark=spark)
-    return conformed
-
-
-def _written(
-    new: DataFrame,
-    snapshot: Snapshot | None,
-    change: TableChange,
-    matched: ColumnBinding,
-    rewrite: Rewrite | None,
-    store: LogStore,
-    options: WriteOptions,
-) -> tuple[NewFiles, ChangeFiles | None]:
-    """Write the new rows and those that stay, and the change data if there must be any."""
-    if snapshot is None or rewrite is None or rewrite.removed_rows is None:
-        return _data_files(new, change, matched, rewrite, store, options), None
-    spark, fields = new.sparkSession, change.after.schema.fields
-    with (
-        change_writer(spark, snapshot, change, ModifiedFiles()) as writer,
-        staging(spark, store) as stage,
-    ):
-        new = computed_once(new, stage, "replacing")
-        files = _data_files(new, change, matched, rewrite, store, options)
-        writer.directories.append(files.directory)
-        removed = retyped_rows(rewrite.removed_rows, fields, ())
-        inserts = with_change_type(new, ChangeType.INSERT)
-        deletes = with_change_type(removed, ChangeType.DELETE)
-        return files, writer.write_changes(inserts.unionByName(deletes))
-
-
-def _data_files(
-    rows: DataFrame,
-    change: TableChange,
-    matched: ColumnBinding,
-    rewrite: Rewrite | None,
-    store: LogStore,
-    options: WriteOptions,
-) -> NewFiles:
-    table, spark = change.after, rows.sparkSession
-    row_id_columns: tuple[str, ...] = ()
-    if rewrite is not None and rewrite.survivors is not None:
-        row_id_columns = rewrite.row_id_columns
-        rows = with_survivors(rows, rewrite.survivors, table, row_id_columns)
-    return write_rows(
-        rows,
-        change,
-        store,
-        spark=spark,
-        row_id_columns=row_id_columns,
-        identities=generated_identities(matched, table).values(),
-        data_change=options.data_change,
-        compression=options.compression,
-        max_records_per_file=options.max_records_per_file,
-        target_file_size=options.target_file_size,
-    )
-
-
-def _transaction(
-    spark: SparkSession,
-    store: LogStore,
-    snapshot: Snapshot | None,
-    change: TableChange,
-    files: NewFiles,
-    changed: ChangeFiles | None,
-    rewrite: Rewrite | None,
-    options: WriteOptions,
-    *,
-    reads_table: bool,
-) -> Transaction:
-    staged = replace(
-        change.actions,
-        adds=files.values or (),
-        change_files=() if changed is None else changed.values,
-    )
-    app_ids = frozenset[str]()
-    if options.txn_app_id is not None and options.txn_version is not None:
-        now = time.time_ns() // 1_000_000
-        identifier = TransactionIdentifier(options.txn_app_id, options.txn_version, now)
-        staged = replace(staged, transactions=(identifier,))
-        app_ids = frozenset((options.txn_app_id,))
-    read = ReadSet() if rewrite is None else rewrite.read
-    return Transaction(
-        spark=spark,
-        store=store,
-        snapshot=snapshot,
-        operation=_operation(
-            snapshot,
-            change,
-            files,
-            options,
-            is_blind_append=rewrite is None and not reads_table,
-        ),
-        staged=staged,
-        file_actions=file_actions(files, rewrite, changed),
-        read=replace(read, app_ids=app_ids, whole_table=read.whole_table or reads_table),
-        tags=commit_tags(change.after, rewrite),
-        user_metadata=options.user_metadata,
-    )
-
-
-def _operation(
-    snapshot: Snapshot | None,
-    change: TableChange,
-    files: NewFiles,
-    options: WriteOptions,
-    *,
-    is_blind_append: bool,
-) -> Operation:
-    parameters: dict[str, Parameter]
-    metrics = {"numOutputRows": files.num_rows, "numOutputBytes": files.size_bytes}
-    if options.output_mode is not None:
-        parameters = {
-            "outputMode": options.output_mode.capitalize(),
-            "queryId": str(options.txn_app_id),
-            "epochId": str(options.txn_version),
-        }
-        metrics["numAddedFiles"] = files.count
-        if is_blind_append:
-            metrics["numRemovedFiles"] = 0
-        return Operation("STREAMING UPDATE", parameters, is_blind_append, metrics=metrics)
-    metrics["numFiles"] = files.count
-    name, table = "WRITE", change.after
-    parameters = {
-        "mode": MODES[options.mode],
-        "partitionBy": shown_json(table.partition_columns),
-    }
-    if options.defines_table and (options.mode == "overwrite" or snapshot is None):
-        parameters = shown_definition(
-            table, options.cluster_by or (), is_managed=options.is_managed
+    @classmethod
+    def of(
+        cls,
+        rows: DataFrame,
+        spark: SparkSession,
+        store: LogStore,
+        snapshot: Snapshot | None,
+        options: WriteOptions,
+        *,
+        reads_table: bool,
+    ) -> _Attempt:
+        """Check that the rows can be written as the options say."""
+        root, where = store.table_root, options.replace_where
+        change = written_table(rows.schema, options, snapshot, path=root)
+        check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
+        matched = match_rows(rows.schema, change.after, path=root, rounds=options.rounds)
+        check_expressions(spark, change.after.schema, matched.rules)
+        if snapshot is None and where is not None:  # there is nothing to replace
+            parse_deterministic_where(spark, where, change.after, operation=_REPLACE_WHERE)
+        if not options.data_change and (change.changes_metadata or matched.identities):
+            raise DataChangeFalseError(path=root, what="it also changes the table metadata")
+        return cls(
+            spark=spark,
+            store=store,
+            snapshot=snapshot,
+            change=change,
+            matched=matched,
+            options=options,
+            reads_table=reads_table,
         )
-        verb = "CREATE"
-        if options.mode == "overwrite":
-            verb = "REPLACE" if options.requires_table else "CREATE OR REPLACE"
-            if not options.replaces_table:
-                parameters["isV1SaveAsTableOverwrite"] = True
-        name = f"{verb} TABLE AS SELECT"
-    if isinstance(options.replace_where, str):
-        parameters["predicate"] = options.replace_where
-    chosen = {
-        "canMergeSchema": options.merge_schema,
-        "canOverwriteSchema": options.overwrite_schema,
-        "isDynamicPartitionOverwrite": options.is_dynamic,
-    }
-    parameters |= {option: True for option, is_chosen in chosen.items() if is_chosen}
-    return Operation(name, parameters, is_blind_append, metrics=metrics)
+
+    def commit(self, rows: DataFrame) -> tuple[NewFiles, CommittedTransaction]:
+        """Write the rows, and commit them in place of those that they replace."""
+        where = self.options.replace_where
+        with nullcontext() if where is None else staging(self.spark, self.store) as stage:
+            replaced = None
+            if self.snapshot is not None and where is not None:
+                assert stage is not None
+                replaced = find_matching_rows(
+                    self.snapshot,
+                    where,
+                    stage,
+                    operation=_REPLACE_WHERE,
+                    data_change=self.options.data_change,
+                    is_counted=False,
+                )
+            converted = converted_rows(rows, self.matched, time_zone=self.options.time_zone)
+            with staged_rows(converted, self.spark, self.store) as staged:
+                delta = self._written(self._conformed(staged), replaced, stage)
+            assert delta.new is not None
+            operation, metadata = self._operation(delta.new), self.options.user_metadata
+            return delta.new, commit_delta(delta, operation, user_metadata=metadata)
+
+    def _conformed(self, rows: DataFrame) -> DataFrame:
+        spark, where, path = rows.sparkSession, self.options.replace_where, self.store.table_root
+        conformed = cast_and_validate(rows, self.matched, self.change.after, spark=spark, path=path)
+        return conformed if where is None else require(conformed, where, spark=spark)
+
+    def _written(
+        self, new: DataFrame, replaced: RowSelection | None, stage: Staging | None
+    ) -> RowDelta:
+        """Write the new rows and those that stay of rewritten files; and the change data, if the
+        table has any and files of it change.
+        """
+        change, root = self.change, self.store.table_root
+        modified = NO_FILES if replaced is None else replaced.modified
+        with change_writer(
+            self.spark, self.snapshot, change, modified, store=self.store
+        ) as with_defaults:
+            writer, changes = self._with_options(with_defaults), None
+            if replaced is not None and modified.deleted is not None and writer.writes_change_data:
+                assert stage is not None
+                new = computed_once(new, stage, "replacing")
+                deletes = retyped_rows(replaced.rows(), change.after.schema.fields, ())
+                inserts = with_change_type(new, ChangeType.INSERT)
+                changes = inserts.unionByName(with_change_type(deletes, ChangeType.DELETE))
+            files = writer.write(new, modified, has_row_ids=False)
+            modified, read = self._overwritten(files, replaced)
+            return RowDelta(
+                spark=self.spark,
+                store=self.store,
+                snapshot=self.snapshot,
+                change=with_used_identities(change, self.matched, files, path=root),
+                read=replace(read, whole_table=read.whole_table or self.reads_table),
+                modified=modified,
+                new=files,
+                change_files=None if changes is None else writer.write_changes(changes),
+                transactions=self._transactions,
+                tags=commit_tags(change.after) if modified.rewritten is None else writer.tags,
+            )
+
+    def _with_options(self, writer: ChangeWriter) -> ChangeWriter:
+        options, table = self.options, self.change.after
+        parquet = {
+            "compression": options.compression,
+            "maxRecordsPerFile": options.max_records_per_file,
+        }
+        return replace(
+            writer,
+            identities=tuple(generated_identities(self.matched, table).values()),
+            data_change=options.data_change,
+            target_file_size=options.target_file_size or target_file_size(table.properties),
+            parquet_options={
+                name: str(value) for name, value in parquet.items() if value is not None
+            },
+        )
+
+    def _overwritten(
+        self, files: NewFiles, replaced: RowSelection | None
+    ) -> tuple[ModifiedFiles, ReadSet]:
+        """The files of the table that the new ones replace, and the data that this depends on."""
+        snapshot = self.snapshot
+        if replaced is not None:
+            return replaced.modified, replaced.read
+        if snapshot is None or not self.overwrites:
+            return NO_FILES, ReadSet()
+        adds, read = snapshot.add_files(), ReadSet(whole_table=True)
+        if self.options.is_dynamic and snapshot.configuration.partition_fields:
+            adds, read = files_of_same_partitions(snapshot, files.adds)
+        data_change = self.options.data_change
+        return whole_files(snapshot, adds, data_change=data_change, is_counted=False), read
+
+    @property
+    def overwrites(self) -> bool:
+        """True if rows of the table are replaced."""
+        return self.snapshot is not None and self.options.mode == "overwrite"
+
+    @property
+    def is_blind_append(self) -> bool:
+        return not self.overwrites and not self.reads_table
+
+    @property
+    def _transactions(self) -> tuple[TransactionIdentifier, ...]:
+        app_id, version = self.options.txn_app_id, self.options.txn_version
+        if app_id is None or version is None:
+            return ()
+        return (TransactionIdentifier(app_id, version, time.time_ns() // 1_000_000),)
+
+    def _operation(self, files: NewFiles) -> Operation:
+        options, snapshot = self.options, self.snapshot
+        parameters: dict[str, Parameter]
+        metrics = {"numOutputRows": files.num_rows, "numOutputBytes": files.size_bytes}
+        if options.output_mode is not None:
+            parameters = {
+                "outputMode": options.output_mode.capitalize(),
+                "queryId": str(options.txn_app_id),
+                "epochId": str(options.txn_version),
+            }
+            metrics["numAddedFiles"] = files.count
+            if self.is_blind_append:
+                metrics["numRemovedFiles"] = 0
+            return Operation("STREAMING UPDATE", parameters, self.is_blind_append, metrics=metrics)
+        metrics["numFiles"] = files.count
+        name, table = "WRITE", self.change.after
+        parameters = {
+            "mode": MODES[options.mode],
+            "partitionBy": shown_json(table.partition_columns),
+        }
+        if options.defines_table and (options.mode == "overwrite" or snapshot is None):
+            parameters = shown_definition(
+                table, options.cluster_by or (), is_managed=options.is_managed
+            )
+            verb = "CREATE"
+            if options.mode == "overwrite":
+                verb = "REPLACE" if options.requires_table else "CREATE OR REPLACE"
+                if not options.replaces_table:
+                    parameters["isV1SaveAsTableOverwrite"] = True
+            name = f"{verb} TABLE AS SELECT"
+        if isinstance(options.replace_where, str):
+            parameters["predicate"] = options.replace_where
+        chosen = {
+            "canMergeSchema": options.merge_schema,
+            "canOverwriteSchema": options.overwrite_schema,
+            "isDynamicPartitionOverwrite": options.is_dynamic,
+        }
+        parameters |= {option: True for option, is_chosen in chosen.items() if is_chosen}
+        return Operation(name, parameters, self.is_blind_append, metrics=metrics)

@@ -1,7 +1,7 @@
 """Committing by put-if-absent: read the winning commits, check for conflicts, and retry.
 
-Needs a log store and no Spark. A `ConflictDetector` compares winning commits with the transaction,
-whose deletion vectors it may unite with theirs.
+A `ConflictDetector` compares winning commits with the transaction, whose deletion vectors it may
+unite with theirs. It is built when another commit was first.
 
 References
 ----------
@@ -17,7 +17,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TypeAlias
 from uuid import uuid4
 
 from sparkdelta.base.protocol import actions
@@ -66,6 +66,7 @@ from sparkdelta.table.commit.staged_commit_rules import (
     check_removable,
     check_supported,
 )
+from sparkdelta.table.commit.staged_lines import StagedLines
 from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.line_reader import first_line
 from sparkdelta.table.listing.listing import list_log_files
@@ -103,34 +104,14 @@ class ReadState:
     row_id_high_watermark: int = NO_ROW_IDS
 
 
-class FileLines(Protocol):
-    """The lines of file actions that are too many to be values."""
-
-    @property
-    def adds_data(self) -> bool: ...
-    @property
-    def removes_data(self) -> bool: ...
-    @property
-    def has_vectors(self) -> bool: ...
-    @property
-    def has_change_files(self) -> bool: ...
-    @property
-    def num_new_rows(self) -> int:
-        """The number of rows that need row ids."""
-
-    def with_row_ids(self, *, mark: int, version: Version) -> FileLines:
-        """The lines with fresh row ids above a high-water mark."""
-
-    def chunks(self) -> Iterable[bytes]:
-        """The lines in pieces, from the beginning at each call."""
-
-
 @dataclass(frozen=True, slots=True)
 class PreparedCommit:
     """A commit before it has a version.
 
     Attributes
     ----------
+    staged
+        Actions as values.
     files
         Lines of the file actions that are not staged as values.
     dropped_features
@@ -139,7 +120,7 @@ class PreparedCommit:
 
     operation: Operation
     staged: StagedActions = field(default_factory=StagedActions)
-    files: FileLines | None = None
+    files: StagedLines | None = None
     user_metadata: str | None = None
     tags: Mapping[str, str] | None = None
     dropped_features: frozenset[str] = frozenset()
@@ -150,6 +131,14 @@ class PreparedCommit:
         return self.staged.changes_data or (
             lines is not None and (lines.adds_data or lines.removes_data)
         )
+
+    def table_after(self, read_state: ReadState) -> tuple[actions.Protocol, actions.Metadata]:
+        """Protocol and metaData of the table after the commit."""
+        protocol = self.staged.protocols[0] if self.staged.protocols else read_state.protocol
+        metadata = self.staged.metadata[0] if self.staged.metadata else read_state.metadata
+        assert protocol is not None
+        assert metadata is not None
+        return protocol, metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +156,6 @@ class Committed:
     version: Version
     attempts: int
     txn_id: str
-    in_commit_timestamp: int | None = None
     lines: bytes | None = field(default=None, repr=False)
 
 
@@ -188,17 +176,9 @@ class Comparison:
     staged: StagedActions
 
 
-class ConflictDetector(Protocol):
-    """Detects conflicts of a transaction with a winning commit."""
-
-    def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
-        """Read a commit and compare it with a transaction.
-
-        Raises
-        ------
-        FileNotFoundError
-            The commit file is gone.
-        """
+ConflictDetector: TypeAlias = Callable[[LogFile, StagedActions], Comparison]
+"""Reads a winning commit and compares it with a transaction's actions; raises `FileNotFoundError`
+if the commit file is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +197,17 @@ class Committer:
     max_attempts: int = MAX_ATTEMPTS
 
     def commit(
-        self, prepared: PreparedCommit, read_state: ReadState, detector: ConflictDetector
+        self,
+        prepared: PreparedCommit,
+        read_state: ReadState,
+        conflict_detector: Callable[[], ConflictDetector],
     ) -> Committed:
         """Write the commit as the next version; retry after winning commits without conflicts.
+
+        Parameters
+        ----------
+        conflict_detector
+            Called once another commit was first.
 
         Raises
         ------
@@ -235,14 +223,16 @@ class Committer:
         self.store.check_writable()
         path = self.store.table_root
         _check(prepared, read_state, path)
-        _check_catalog(self.store, *_after(prepared, read_state))
+        protocol, metadata = prepared.table_after(read_state)
+        _check_catalog(self.store, protocol, metadata)
         level = commit_isolation_level(
-            table_isolation_level(_after(prepared, read_state)[1].configuration),
+            table_isolation_level(metadata.configuration),
             only_files=prepared.staged.has_only_files,
             data_changes=prepared.changes_data,
             operation_changes_data=prepared.operation.changes_data,
         )
         read, txn_id, start = read_state, str(uuid4()), self.clock()
+        detector: ConflictDetector | None = None
         for attempt in range(1, self.max_attempts + 1):
             version = read_state.version + 1
             if version > MAX_VERSION:
@@ -259,28 +249,29 @@ class Committer:
                 tags=prepared.tags,
                 txn_id=txn_id,
             )
-            lines, timestamp, files = _lines(prepared, read_state, info, path)
+            lines, files = _lines(prepared, read_state, info, path)
             if self._put(version, lines, files, txn_id):
                 _LOGGER.info(
                     "Committed version %s of %s (%s) at attempt %s after %s ms",
                     version, path, info.operation, attempt, self.clock() - start,
                 )  # fmt: skip
                 whole = lines if files is None else None
-                return Committed(version, attempt, txn_id, timestamp, whole)
+                return Committed(version, attempt, txn_id, whole)
             for file in self._commits_from(version, path):
+                detector = detector or conflict_detector()
                 try:
-                    found = detector(file, prepared.staged)
+                    compared = detector(file, prepared.staged)
                 except FileNotFoundError:
                     raise _commit_is_gone(path, version) from None
                 check_conflicts(
-                    found.conflicts,
+                    compared.conflicts,
                     level,
-                    winner=found.winner,
+                    winner=compared.winner,
                     changes_metadata=bool(prepared.staged.metadata),
                     path=path,
                 )
-                read_state = _read_state_after(read_state, found.winner, file, path)
-                prepared = replace(prepared, staged=found.staged)
+                read_state = _read_state_after(read_state, compared.winner, file, path)
+                prepared = replace(prepared, staged=compared.staged)
             if attempt < self.max_attempts:
                 longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(attempt, 20))
                 self.pause(random.uniform(0, longest))  # noqa: S311 - spreads writers, no secret
@@ -288,7 +279,7 @@ class Committer:
             path=path, attempts=self.max_attempts, version=read_state.version + 1
         )
 
-    def _put(self, version: Version, lines: bytes, files: FileLines | None, txn_id: str) -> bool:
+    def _put(self, version: Version, lines: bytes, files: StagedLines | None, txn_id: str) -> bool:
         """Write the version's file; return False if another writer's commit is there."""
 
         def chunks() -> Iterable[bytes]:
@@ -346,7 +337,7 @@ def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
     ):
         raise InvalidCommitError(path=path, problem="the first commit needs protocol and metaData")
     check_actions(prepared.staged, path=path)
-    protocol, metadata = _after(prepared, read_state)
+    protocol, metadata = prepared.table_after(read_state)
     if read_state.protocol is not None and prepared.staged.protocols:
         dropped = prepared.dropped_features
         check_upgrade(read_state.protocol, protocol, path=path, dropped=dropped)
@@ -381,26 +372,12 @@ def _check_catalog(store: LogStore, protocol: actions.Protocol, metadata: action
         raise InvalidCommitError(path=path, problem=problem)
 
 
-def _after(
-    prepared: PreparedCommit, read_state: ReadState
-) -> tuple[actions.Protocol, actions.Metadata]:
-    """Protocol and metaData of the table after the commit."""
-    protocol = prepared.staged.protocols[0] if prepared.staged.protocols else read_state.protocol
-    metadata = prepared.staged.metadata[0] if prepared.staged.metadata else read_state.metadata
-    assert protocol is not None
-    assert metadata is not None
-    return protocol, metadata
-
-
 def _lines(
     prepared: PreparedCommit, read_state: ReadState, info: CommitInfo, path: str
-) -> tuple[bytes, int | None, FileLines | None]:
-    """Return the lines of all actions that are values, the in-commit timestamp (None if disabled),
-    and the lines of the other file actions.
-    """
+) -> tuple[bytes, StagedLines | None]:
+    """Return the lines of all actions that are values, and the lines of the other file actions."""
     staged, files, version = prepared.staged, prepared.files, read_state.version + 1
-    protocol, metadata = _after(prepared, read_state)
-    timestamp = None
+    protocol, metadata = prepared.table_after(read_state)
     if in_commit_timestamps(protocol, metadata.configuration).enabled:
         timestamp = next_in_commit_timestamp(info.timestamp, read_state.timestamp)
         info = replace(info, in_commit_timestamp=timestamp, timestamp=timestamp)
@@ -426,7 +403,7 @@ def _lines(
         *staged.removes, *staged.adds, *staged.change_files,
     )  # fmt: skip
     lines = [commit_info_line(info), *map(action_line, values)]
-    return "".join(f"{line}\n" for line in lines).encode(), timestamp, files
+    return "".join(f"{line}\n" for line in lines).encode(), files
 
 
 def _row_id_marks(

@@ -18,7 +18,7 @@ from sparkdelta.base.protocol.actions import (
     TransactionIdentifier,
 )
 from sparkdelta.base.protocol.commit_info import COMMIT_INFO
-from sparkdelta.base.protocol.file_actions import AddFile, FileKey, RemoveFile
+from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile, file_key
 from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import MalformedLogFileError
@@ -45,10 +45,6 @@ class DriverConflictDetector:
 
     Attributes
     ----------
-    removes
-        The logical files that the transaction removes.
-    domains
-        The metadata domains that it changes.
     partition_types
         See `base.predicates.partition_matching_rules.may_match`.
     may_match
@@ -60,43 +56,44 @@ class DriverConflictDetector:
 
     store: LogStore
     read: ReadSet = field(default_factory=ReadSet)
-    removes: frozenset[FileKey] = frozenset()
-    domains: frozenset[str] = frozenset()
     partition_types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     may_match: Callable[[WinningCommit], tuple[AddFile, ...]] | None = None
     rebase: VectorRebase | None = None
 
     def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
-        needs_files = self.read.depends_on_files or bool(self.removes)
+        needs_files = self.read.depends_on_files or bool(staged.removes)
         [data] = self.store.read([file.name])
         winner = parse_commit(
             data, file.version, with_files=needs_files, path=self.store.table_root
         )
-        conflicts = self._conflicts(winner, winner.adds)
+        conflicts = self._conflicts(winner, staged, winner.adds)
         added = winner.adds if conflicts.keys() & _OF_ADDED_FILES else ()
         if added and self.may_match is not None and not self.read.whole_table:
             added = self.may_match(winner)
-            conflicts = self._conflicts(winner, added)
+            conflicts = self._conflicts(winner, staged, added)
         if self.rebase is None or not conflicts.keys() & _OF_VECTORS:
             return Comparison(winner, conflicts, staged)
         rebased = self.rebase(staged, winner, added)
-        conflicts = self._conflicts(winner, rebased.new_files, rebased.paths)
+        conflicts = self._conflicts(winner, staged, rebased.new_files, rebased.paths)
         return Comparison(winner, conflicts, rebased.staged)
 
     def _conflicts(
         self,
         winner: WinningCommit,
+        staged: StagedActions,
         added: tuple[AddFile, ...],
         rebased: frozenset[str] = frozenset(),
     ) -> dict[Conflict, str]:
+        root = self.store.table_root
+        removes = frozenset(file_key(remove, root) for remove in staged.removes)
         return {
-            **table_conflicts(winner, app_ids=self.read.app_ids, domains=self.domains),
+            **table_conflicts(winner, app_ids=self.read.app_ids, domains=staged.domain_names),
             **file_conflicts(
                 replace(winner, adds=added),
                 read=self.read,
-                removes=frozenset(key for key in self.removes if key[0] not in rebased),
+                removes=frozenset(key for key in removes if key[0] not in rebased),
                 partition_types=self.partition_types,
-                table_root=self.store.table_root,
+                table_root=root,
             ),
         }
 

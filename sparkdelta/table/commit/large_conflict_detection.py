@@ -2,16 +2,19 @@
 
 References
 ----------
-PROTOCOL.md#delta-log-entries
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.base.protocol.actions import (
     DomainMetadata,
@@ -20,21 +23,32 @@ from sparkdelta.base.protocol.actions import (
     TransactionIdentifier,
 )
 from sparkdelta.base.protocol.commit_info import COMMIT_INFO
+from sparkdelta.base.protocol.file_actions import AddFile, file_key
 from sparkdelta.base.protocol.log_files import LogFile
 from sparkdelta.base.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYPE
 from sparkdelta.base.schema.action_schemas import actions
 from sparkdelta.base.schema.file_key_frames import canonical_path
-from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
+from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.worker_storage import driver_files
 from sparkdelta.table.commit.committer import Comparison
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.conflict_frames import CONFLICT, KEY, SUBJECT, conflicting_files
-from sparkdelta.table.commit.conflict_rules import Conflict, WinningCommit, table_conflicts
+from sparkdelta.table.commit.conflict_rules import (
+    Conflict,
+    ReadSet,
+    WinningCommit,
+    table_conflicts,
+)
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
+from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
 from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _MAX_TABLE_ACTIONS = 100_000
 _COMMIT_INFO_FIELDS = ("inCommitTimestamp", "operation", "isBlindAppend")
@@ -45,6 +59,14 @@ _TABLE_ACTIONS = StructType(
             StructType([COMMIT_INFO_TYPE[name] for name in _COMMIT_INFO_FIELDS]),
         ),
         *actions("protocol", "metaData", "txn", "domainMetadata").fields,
+    ]
+)
+
+_ADDS = pa.schema(
+    [
+        ("path", pa.string()),
+        ("partitionValues", pa.map_(pa.string(), pa.string())),
+        ("stats", pa.string()),
     ]
 )
 
@@ -67,16 +89,45 @@ class SparkConflictDetector:
     read_files: DataFrame | None = None
     removed_files: DataFrame | None = None
 
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        read: ReadSet,
+        *,
+        read_files: DataFrame | None = None,
+        removed_files: DataFrame | None = None,
+    ) -> SparkConflictDetector:
+        """The detector of a transaction that read a snapshot."""
+        table, log, root = snapshot.configuration, snapshot.log, snapshot.path
+        skipping = tuple(
+            DataSkipping.of(
+                predicate,
+                table.schema,
+                table.partition_columns,
+                column_mapping=table.column_mapping,
+            )
+            for predicate in read.predicates
+        )
+        small = DriverConflictDetector(
+            log.store,
+            read,
+            partition_types=_partition_types(table),
+            may_match=partial(files_that_may_match, spark=log.spark, skipping=skipping),
+            rebase=VectorRebase(root, partial(driver_files, log.spark, root, log.options)),
+        )
+        return cls(small, log, skipping, read_files, removed_files)
+
     def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
         has_frames = self.read_files is not None or self.removed_files is not None
         if file.size_bytes <= DRIVER_LOG_BYTES and not has_frames:
             return self.small(file, staged)
         lines = CommitRange.read(self.log.reader, [file]).lines
         winner = self._table_actions(lines, file)
-        read, domains = self.small.read, self.small.domains
-        conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=domains)
-        if read.depends_on_files or self.small.removes or has_frames:
-            conflicts |= self._file_conflicts(lines, winner)
+        read = self.small.read
+        conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=staged.domain_names)
+        if read.depends_on_files or staged.removes or has_frames:
+            conflicts |= self._file_conflicts(lines, winner, staged)
         return Comparison(winner, conflicts, staged)
 
     def _table_actions(self, lines: DataFrame, file: LogFile) -> WinningCommit:
@@ -103,8 +154,11 @@ class SparkConflictDetector:
             commit_info=next(iter(found[COMMIT_INFO]), {}),
         )
 
-    def _file_conflicts(self, lines: DataFrame, winner: WinningCommit) -> dict[Conflict, str]:
-        small = self.small
+    def _file_conflicts(
+        self, lines: DataFrame, winner: WinningCommit, staged: StagedActions
+    ) -> dict[Conflict, str]:
+        small, root = self.small, self.log.store.table_root
+        removes = {file_key(remove, root)[0] for remove in staged.removes}
         frame = conflicting_files(
             parse_log_lines(lines, actions=actions("add", "remove")),
             adds_rows=winner.adds_for(small.read),
@@ -112,9 +166,9 @@ class SparkConflictDetector:
             leaves_rows=small.read.leaves_rows,
             skipping=self.skipping,
             read_files=self._with_values(self.read_files, {p for p, _ in small.read.files}),
-            removed_files=self._with_values(self.removed_files, {p for p, _ in small.removes}),
+            removed_files=self._with_values(self.removed_files, removes),
             is_blind_append=winner.is_blind_append,
-            table_root=self.log.store.table_root,
+            table_root=root,
         )
         rows = read_rows(
             frame,
@@ -132,3 +186,33 @@ class SparkConflictDetector:
             return files
         values = self.log.spark.createDataFrame([(path,) for path in paths], f"{KEY} STRING")
         return values if files is None else files.unionAll(values)
+
+
+def files_that_may_match(
+    winner: WinningCommit, *, spark: SparkSession, skipping: Sequence[DataSkipping]
+) -> tuple[AddFile, ...]:
+    """The added files that may hold a row for which a predicate is true."""
+    if not winner.adds or not skipping:
+        return ()
+    adds = [
+        {"path": a.path, "partitionValues": [*a.partition_values.items()], "stats": a.stats}
+        for a in winner.adds
+    ]
+    frame = arrow_frame(spark, pa.Table.from_pylist(adds, _ADDS))
+    kept = [each.keep(frame, NOTHING_STORED).select("path") for each in skipping]
+    rows = read_rows(
+        reduce(DataFrame.unionAll, kept),
+        what="added files that may match what was read",
+        bound=len(kept) * len(adds),
+        version=winner.version,
+    )
+    paths = {row["path"] for row in rows}
+    return tuple(add for add in winner.adds if add.path in paths)
+
+
+def _partition_types(table: TableConfiguration) -> dict[str, tuple[str, str]]:
+    return {
+        column.name: (key, str(column.dataType.jsonValue()))
+        for key, column in table.partition_keys
+        if not isinstance(column.dataType, StringType) or column.dataType == StringType()
+    }  # without columns that a collation compares

@@ -39,14 +39,14 @@ def are_of_table(rows: DataFrame, snapshot: Snapshot) -> bool:
         return True
     log = snapshot.log
     small = DriverConflictDetector(log.store, ReadSet(whole_table=True))
-    detector = SparkConflictDetector(small, log, (), None, None)
+    detector = SparkConflictDetector(small, log)
     files = list_log_files(log.store, listing_prefix(version + 1))
     for commit in commits_between(files, version + 1, snapshot.version, path=path):
-        found = detector(commit, StagedActions())
+        compared = detector(commit, StagedActions())
         check_conflicts(
-            found.conflicts,
+            compared.conflicts,
             IsolationLevel.SERIALIZABLE,
-            winner=found.winner,
+            winner=compared.winner,
             changes_metadata=False,
             path=path,
         )

@@ -104,6 +104,10 @@ class StagedActions:
         return not (self.protocols or self.metadata or self.transactions or self.domains)
 
     @property
+    def domain_names(self) -> frozenset[str]:
+        return frozenset(domain.domain for domain in self.domains)
+
+    @property
     def files(self) -> tuple[AddFile | RemoveFile, ...]:
         return *self.adds, *self.removes
 

@@ -40,7 +40,7 @@ class DistinctAdds:
 
 @dataclass(frozen=True, slots=True)
 class StagedLines:
-    """`FileLines` in a staging directory.
+    """Lines of a commit in a staging directory.
 
     Collected actions could fill a small driver's heap: Spark drops task results that do not fit,
     and fails with `TaskResultLost`.

@@ -3,7 +3,7 @@
 References
 ----------
 PROTOCOL.md#delta-log-entries, PROTOCOL.md#action-reconciliation,
-PROTOCOL.md#transaction-identifiers
+PROTOCOL.md#transaction-identifiers, PROTOCOL.md#writer-requirements-for-row-tracking
 """
 
 from __future__ import annotations
@@ -16,20 +16,17 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
 
-from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
-from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.actions import DomainMetadata
+from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile
+from sparkdelta.base.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import assigns_row_ids
-from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
-from sparkdelta.base.spark.worker_storage import driver_files
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DriverReadTooLargeError, InvalidCommitError
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
-from sparkdelta.table.commit.added_files import files_that_may_match
 from sparkdelta.table.commit.committer import (
     Committed,
     Committer,
@@ -40,10 +37,8 @@ from sparkdelta.table.commit.committer import (
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
-from sparkdelta.table.commit.row_id_high_watermark import row_id_high_watermark
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.staged_lines import DistinctAdds, StagedLines
-from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.log.commit_line_frames import (
     LINE,
     conformed_actions,
@@ -73,7 +68,7 @@ _ROW_GROUP_BYTES = 16 << 20  # a task holds one
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CommittedTransaction:
+class CommittedTransaction(Committed):
     """A transaction that was committed.
 
     Attributes
@@ -82,19 +77,12 @@ class CommittedTransaction:
         The snapshot that it read; None if the commit created the table.
     properties
         The table's properties after the commit.
-    attempts
-        Number of attempts, the successful one included.
-    lines
-        The whole commit file; None where its file actions were too many to be values.
     """
 
     spark: SparkSession
     store: LogStore
     before: Snapshot | None
     properties: Mapping[str, str]
-    version: Version
-    attempts: int
-    lines: bytes | None = field(default=None, repr=False)
 
     @cached_property
     def snapshot(self) -> Snapshot:
@@ -112,15 +100,13 @@ class CommittedTransaction:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Transaction:
+class Transaction(PreparedCommit):
     """Actions to be committed to a table as one version.
 
     Attributes
     ----------
     snapshot
         The version that was read; None where there is no table yet.
-    staged
-        Actions as values.
     file_actions
         Further file actions in columns `add`, `remove` and `cdc`, one of them in each row; missing
         columns and fields are null. The query must be deterministic, but for times: it may run
@@ -131,22 +117,15 @@ class Transaction:
     read, read_files
         The data that was read, for conflict detection; `read_files` has a column `path`, as in the
         log.
-    dropped_features
-        Names of table features that the protocol may lose.
     """
 
     spark: SparkSession
     store: LogStore
     snapshot: Snapshot | None
-    operation: Operation
-    staged: StagedActions = field(default_factory=StagedActions)
     file_actions: DataFrame | None = None
     distinct_adds: DistinctAdds | None = None
     read: ReadSet = field(default_factory=ReadSet)
     read_files: DataFrame | None = None
-    user_metadata: str | None = None
-    tags: Mapping[str, str] | None = None
-    dropped_features: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -172,33 +151,33 @@ class Transaction:
         CommitError
             See `Committer.commit`.
         """
-        with jobs_of(
-            self.store.table_root, None if self.snapshot is None else self.snapshot.version
-        ):
-            done = self._commit_all(committer or Committer(self.store))
-        metadata = self.staged.metadata or (
-            () if self.snapshot is None else (self.snapshot.metadata,)
-        )
+        before, root = self.snapshot, self.store.table_root
+        with jobs_of(root, None if before is None else before.version):
+            read_state = self._read_state()
+            done = self._commit_all(committer or Committer(self.store), read_state)
         return CommittedTransaction(
-            spark=self.spark,
-            store=self.store,
-            before=self.snapshot,
-            properties=metadata[0].configuration,
             version=done.version,
             attempts=done.attempts,
+            txn_id=done.txn_id,
             lines=done.lines,
+            spark=self.spark,
+            store=self.store,
+            before=before,
+            properties=self.table_after(read_state)[1].configuration,
         )
 
-    def _commit_all(self, committer: Committer) -> Committed:
+    def _commit_all(self, committer: Committer, read_state: ReadState) -> Committed:
+        commit = partial(self._commit, committer, read_state)
         if self.file_actions is None:
-            return self._commit(committer, self.staged)
+            return commit(self.staged)
         frame = conformed_actions(self.file_actions, self.file_actions.schema)
         adds = self.distinct_adds
         if adds is None or adds.count <= MAX_VALUE_ACTIONS:
             values = _as_values(frame)
             if values is not None:
-                return self._commit(committer, self.staged.with_files(*values))
-        tracks_rows = self._tracks_rows()
+                return commit(self.staged.with_files(*values))
+        protocol, metadata = self.table_after(read_state)
+        tracks_rows = assigns_row_ids(protocol, metadata.configuration)
         with staging(frame.sparkSession, self.store) as stage:
             if adds is not None and not tracks_rows:
                 actions, lines = frame, StagedLines.of_adds(frame, stage, adds)
@@ -208,32 +187,25 @@ class Transaction:
                 staged_lines = StagedLines.to_number if tracks_rows else StagedLines.of
                 lines = staged_lines(actions, stage)
             removed = actions.filter("remove.path IS NOT NULL").select("remove.path")
-            return self._commit(committer, self.staged, lines, removed)
+            return commit(self.staged, lines, removed)
 
     def _commit(
         self,
         committer: Committer,
+        read_state: ReadState,
         staged: StagedActions,
         lines: StagedLines | None = None,
         removed: DataFrame | None = None,
     ) -> Committed:
         operation = self.operation.with_metrics_of(*_removed_totals(staged, lines))
-        prepared = PreparedCommit(
-            operation, staged, lines, self.user_metadata, self.tags, self.dropped_features
-        )
-        return committer.commit(prepared, self._read_state(staged), self._detector(staged, removed))
+        prepared = replace(self, operation=operation, staged=staged, files=lines)
+        return committer.commit(prepared, read_state, partial(self._detector, removed))
 
-    def _tracks_rows(self) -> bool:
-        before = self.snapshot
-        protocols = (*self.staged.protocols, *(() if before is None else (before.protocol,)))
-        metadata = (*self.staged.metadata, *(() if before is None else (before.metadata,)))
-        return assigns_row_ids(protocols[0], metadata[0].configuration)
-
-    def _read_state(self, staged: StagedActions) -> ReadState:
+    def _read_state(self) -> ReadState:
         snapshot = self.snapshot
         if snapshot is None:
             return ReadState()
-        protocol = (*staged.protocols, snapshot.protocol)[0]
+        protocol = (*self.staged.protocols, snapshot.protocol)[0]
         has_timestamps = is_supported(protocol, TableFeature.IN_COMMIT_TIMESTAMP)
         return ReadState(
             version=snapshot.version,
@@ -243,33 +215,12 @@ class Transaction:
             row_id_high_watermark=row_id_high_watermark(snapshot),
         )
 
-    def _detector(self, staged: StagedActions, removed: DataFrame | None) -> ConflictDetector:
-        root, snapshot = self.store.table_root, self.snapshot
-        small = DriverConflictDetector(
-            self.store,
-            self.read,
-            removes=frozenset(file_key(remove, root) for remove in staged.removes),
-            domains=frozenset(domain.domain for domain in staged.domains),
-            partition_types=_partition_types(snapshot),
+    def _detector(self, removed: DataFrame | None) -> ConflictDetector:
+        if self.snapshot is None:
+            return DriverConflictDetector(self.store, self.read)
+        return SparkConflictDetector.of(
+            self.snapshot, self.read, read_files=self.read_files, removed_files=removed
         )
-        if snapshot is None:
-            return small
-        table, log = snapshot.configuration, snapshot.log
-        skipping = tuple(
-            DataSkipping.of(
-                predicate,
-                table.schema,
-                table.partition_columns,
-                column_mapping=table.column_mapping,
-            )
-            for predicate in self.read.predicates
-        )
-        small = replace(
-            small,
-            may_match=partial(files_that_may_match, spark=log.spark, skipping=skipping),
-            rebase=VectorRebase(root, partial(driver_files, log.spark, root, log.options)),
-        )
-        return SparkConflictDetector(small, log, skipping, self.read_files, removed)
 
     def _check_unique(self, actions: DataFrame) -> None:
         root = self.store.table_root
@@ -292,6 +243,21 @@ def last_transaction_version(snapshot: Snapshot, app_id: str) -> int | None:
         version=snapshot.version,
     )
     return int(rows[0]["version"]) if rows else None
+
+
+def row_id_high_watermark(snapshot: Snapshot) -> int:
+    """Return the highest row id that was assigned up to a version, or -1 if none was."""
+    if not is_supported(snapshot.protocol, TableFeature.ROW_TRACKING):
+        return NO_ROW_IDS
+    rows = read_rows(
+        snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),
+        what="row id high-water mark",
+        bound=1,
+        version=snapshot.version,
+    )
+    domains = [DomainMetadata.from_dict(row.asDict(recursive=True)) for row in rows]
+    domain = domains[0] if domains else None
+    return high_water_mark(domain, path=snapshot.path, version=snapshot.version)
 
 
 def _removed_totals(staged: StagedActions, lines: StagedLines | None) -> tuple[int, int]:
@@ -331,13 +297,3 @@ def _materialized(frame: DataFrame, stage: Staging) -> DataFrame:
     stage.write_parquet(frame, _ACTIONS, {"parquet.block.size": str(_ROW_GROUP_BYTES)})
     rows, _ = stage.read_parquet(_ACTIONS, frame.schema)
     return rows
-
-
-def _partition_types(snapshot: Snapshot | None) -> dict[str, tuple[str, str]]:
-    if snapshot is None:
-        return {}
-    return {
-        column.name: (key, str(column.dataType.jsonValue()))
-        for key, column in snapshot.configuration.partition_keys
-        if not isinstance(column.dataType, StringType) or column.dataType == StringType()
-    }  # without columns that a collation compares

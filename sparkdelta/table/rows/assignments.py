@@ -8,7 +8,7 @@ PROTOCOL.md#generated-columns, PROTOCOL.md#identity-columns
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TypeAlias
 
@@ -35,12 +35,8 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.rows.assigned_row_frames import (
     Assigned,
     AssignedFields,
-    AssignedRows,
-    Assignments,
     ColumnValue,
     Origin,
-    assigned_rows,
-    expressions_of,
 )
 from sparkdelta.table.scan.conditions import (
     is_of_several_rows,
@@ -105,46 +101,6 @@ def update_assignments(
         if isinstance(value, Assigned) and is_default(value.expression):
             values[field.name] = Origin.FILLED
     return values
-
-
-def with_assignments(
-    rows: DataFrame,
-    schema: StructType,
-    clauses: Sequence[Assignments],
-    *,
-    current: Mapping[str, str] | None = None,
-    clause_column: str | None = None,
-    kept: Collection[str] = (),
-    adds_fields: bool = False,
-) -> AssignedRows:
-    """The rows with assigned values, as `assigned_rows` returns them.
-
-    Parameters
-    ----------
-    rows
-        Of the session whose settings the expressions are meant for.
-    current
-        As of `assigned_rows`; by default, the columns have the names of the table's.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidAssignmentError
-        Spark cannot evaluate an expression on a row.
-    UpdateSchemaMismatchError
-        A value cannot be converted to the type of its column.
-    """
-    given = [pair for each in clauses for pair in expressions_of(each)]
-    check_expressions(rows, given)
-    own = {name: name for name in schema.names if name in rows.columns}
-    return assigned_rows(
-        rows,
-        schema,
-        clauses,
-        current=own if current is None else current,
-        clause_column=clause_column,
-        kept=kept,
-        adds_fields=adds_fields,
-    )
 
 
 def column_path(

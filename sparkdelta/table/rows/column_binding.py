@@ -29,13 +29,12 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.rows.assigned_row_frames import AssignedRows, Assignments, Origin
+from sparkdelta.table.rows.assigned_row_frames import Assignments, Origin, assigned_rows
 from sparkdelta.table.rows.conformed_row_frames import (
     WrittenColumn,
     column_value,
     conformed_rows,
     require_condition,
-    retyped_rows,
 )
 
 _TASKS_PER_CORE = 4
@@ -111,31 +110,6 @@ def match_rows(
     return ColumnBinding(columns, rules)
 
 
-def match_assigned(
-    table: TableConfiguration,
-    clauses: Sequence[Assignments],
-    *,
-    path: str,
-    clause_column: str | None = None,
-) -> ColumnBinding:
-    """Match the columns of `assigned_rows` with those of the table.
-
-    The table's rules give the values of columns that a clause does not assign.
-    """
-    columns = []
-    for field in table.schema.fields:
-        filled = [i for i, each in enumerate(clauses) if each[field.name] is Origin.FILLED]
-        if len(filled) == len(clauses):
-            columns.append(WrittenColumn(field, None))
-        elif not filled or clause_column is None:
-            columns.append(WrittenColumn(field, field.name))
-        else:
-            where = f"{quoted(clause_column)} IN ({', '.join(map(str, filled))})"
-            columns.append(WrittenColumn(field, field.name, where))
-    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
-    return ColumnBinding(tuple(columns), rules)
-
-
 def converted_rows(rows: DataFrame, matched: ColumnBinding, *, time_zone: str) -> DataFrame:
     """The rows with their columns converted to the types of the table's in a time zone; in UTC,
     `conform` does this.
@@ -168,24 +142,70 @@ def with_values(rows: DataFrame, values: Mapping[str, str], *, time_zone: str) -
     return engine.rebind_to_session(converted)
 
 
-def conform_assigned(
-    assigned: AssignedRows,
-    matched: ColumnBinding,
+def conform_assignments(
+    rows: DataFrame,
     table: TableConfiguration,
+    clauses: Sequence[Assignments],
     *,
     spark: SparkSession,
     path: str,
     time_zone: str,
     kept: Sequence[str] = (),
-) -> DataFrame:
-    """The rows with assigned values as `conform` returns them, converted in a time zone."""
-    engine, rows, columns = engine_of(spark), assigned.evaluated, assigned.columns
-    if time_zone != UTC:
-        with engine.in_conversion_session(rows, time_zone) as theirs:
-            rows, columns = theirs.selectExpr(*columns), ()
-    return cast_and_validate(
-        rows, matched, table, spark=spark, path=path, kept=kept, columns=columns
+    current: Mapping[str, str] | None = None,
+    clause_column: str | None = None,
+    adds_fields: bool = False,
+) -> tuple[DataFrame, ColumnBinding]:
+    """The rows in the table's columns, with assigned values that are converted in a time zone; and
+    the columns that they get these from.
+
+    Parameters
+    ----------
+    rows, clauses, kept, current, clause_column, adds_fields
+        As of `assigned_rows`.
+    """
+    assigned = assigned_rows(
+        rows,
+        table.schema,
+        clauses,
+        current=current,
+        clause_column=clause_column,
+        kept=kept,
+        adds_fields=adds_fields,
     )
+    matched = _match_assigned(table, clauses, path=path, clause_column=clause_column)
+    evaluated, columns = assigned.evaluated, assigned.columns
+    if time_zone != UTC:
+        with engine_of(spark).in_conversion_session(evaluated, time_zone) as theirs:
+            evaluated, columns = theirs.selectExpr(*columns), ()
+    conformed = cast_and_validate(
+        evaluated, matched, table, spark=spark, path=path, kept=kept, columns=columns
+    )
+    return conformed, matched
+
+
+def _match_assigned(
+    table: TableConfiguration,
+    clauses: Sequence[Assignments],
+    *,
+    path: str,
+    clause_column: str | None,
+) -> ColumnBinding:
+    """Match the columns of `assigned_rows` with those of the table.
+
+    The table's rules give the values of columns that a clause does not assign.
+    """
+    columns = []
+    for field in table.schema.fields:
+        filled = [i for i, each in enumerate(clauses) if each[field.name] is Origin.FILLED]
+        if len(filled) == len(clauses):
+            columns.append(WrittenColumn(field, None))
+        elif not filled or clause_column is None:
+            columns.append(WrittenColumn(field, field.name))
+        else:
+            where = f"{quoted(clause_column)} IN ({', '.join(map(str, filled))})"
+            columns.append(WrittenColumn(field, field.name, where))
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    return ColumnBinding(tuple(columns), rules)
 
 
 def cast_and_validate(
@@ -226,17 +246,3 @@ def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> Dat
     """Return the rows; a row that does not satisfy the user's condition fails the query."""
     with engine_of(spark).in_user_session(rows) as own:
         return require_condition(own, where)
-
-
-def with_survivors(
-    rows: DataFrame, survivors: DataFrame, table: TableConfiguration, row_id_columns: Sequence[str]
-) -> DataFrame:
-    """The conformed rows, and rows of the table that are written again.
-
-    Parameters
-    ----------
-    row_id_columns
-        LONG columns of `survivors` beside the table's, which are null for the other rows.
-    """
-    retyped = retyped_rows(survivors, table.schema.fields, row_id_columns)
-    return rows.unionByName(retyped, allowMissingColumns=True)

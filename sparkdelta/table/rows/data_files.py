@@ -7,87 +7,24 @@ PROTOCOL.md#data-files, PROTOCOL.md#change-data-files
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.iceberg_compatibility import has_nested_ids
 from sparkdelta.base.protocol.log_files import data_directory
-from sparkdelta.base.protocol.table_properties import compression as table_compression
-from sparkdelta.base.protocol.table_properties import target_file_size as table_target_file_size
 from sparkdelta.base.schema.nested_ids import nested_field_ids
 from sparkdelta.base.spark.driver import delta_errors
 from sparkdelta.base.spark.job_names import named_jobs
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore, log_path
-from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.listing.listing import read_options
 from sparkdelta.table.rows.file_descriptions import FileDescriber
 from sparkdelta.table.rows.job_failures import write_failures
-from sparkdelta.table.rows.layout import LaidOutRows, lay_out
+from sparkdelta.table.rows.layout import LaidOutRows
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
 from sparkdelta.table.snapshot.staging import staging
-
-
-def write_rows(
-    rows: DataFrame,
-    change: TableChange,
-    store: LogStore,
-    *,
-    spark: SparkSession,
-    row_id_columns: Sequence[str] = (),
-    identities: Collection[ColumnPath] = (),
-    data_change: bool = True,
-    compression: str | None = None,
-    max_records_per_file: int | None = None,
-    target_file_size: int | None = None,
-) -> NewFiles:
-    """Write conformed rows into new data files of a table.
-
-    Parameters
-    ----------
-    rows
-        The table's columns and `row_id_columns`.
-    spark
-        A `write_session`.
-    identities
-        The physical paths of identity columns whose values are generated.
-    compression, target_file_size
-        The table's properties by default.
-
-    Raises
-    ------
-    DeltaError
-        The rule that a row breaks, or the likely cause of a failed job.
-    """
-    table = change.after
-    laid_out = lay_out(
-        rows,
-        table,
-        spark=spark,
-        file_columns=row_id_columns,
-        target_file_size=target_file_size or table_target_file_size(table.properties),
-        # A task that is run again could number its rows otherwise, which a shuffle would mix with
-        # those that the first run had sent.
-        is_shuffled=not identities,
-    )
-    options = read_options(store, {})
-    describer = FileDescriber(
-        spark=spark,
-        table_root=store.table_root,
-        table=table,
-        statistics_columns=(*change.statistics_columns, *identities),
-        data_change=data_change,
-        options=options,
-    )
-    parquet = {"compression": compression or table_compression(table.properties)}
-    if max_records_per_file is not None:
-        parquet["maxRecordsPerFile"] = str(max_records_per_file)
-    return write_data_files(laid_out, store, describer, {**options, **parquet})
-
 
 CHANGE_DATA_DIRECTORY = "_change_data"
 """The directory of the change data files, below the table's root."""

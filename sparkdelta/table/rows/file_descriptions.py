@@ -7,9 +7,12 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#per-file-statistics
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,19 +25,24 @@ from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import driver_files, worker_files
-from sparkdelta.base.storage.worker_files import WorkerFiles
-from sparkdelta.exceptions import DriverReadTooLargeError
+from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles
+from sparkdelta.exceptions import DriverReadTooLargeError, StorageError
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.rows.few_files import MAX_DRIVER_FOOTERS, describe_few_files
 from sparkdelta.table.rows.field_id_workers import FileCopier, copied_files
-from sparkdelta.table.rows.footer_statistics_workers import FooterReader, describe_files
+from sparkdelta.table.rows.footer_statistics_workers import LISTED, FooterReader, describe_files
 from sparkdelta.table.rows.new_files import MAX_NEW_FILES, NewFiles
+
+_LOGGER = logging.getLogger(__name__)
+
+MAX_DRIVER_FOOTERS = 16
+"""Up to this many footers are read by the driver: a Spark job would take longer to start."""
 
 MAX_COPIED_FILES = 100_000
 """The most files that a write can copy to add the field ids of elements, keys and values, which
 Spark's writer cannot write: the driver learns their names, as files of failed tasks lie beside
 them."""
 
+_THREADS = 16
 _LIST_OPTIONS = {
     "recursiveFileLookup": "true",
     "pathGlobFilter": "*.parquet",
@@ -110,3 +118,30 @@ class FileDescriber:
 
     def _worker_files(self) -> WorkerFiles:
         return worker_files(self.spark, self.table_root, self.options)
+
+
+def describe_few_files(
+    files: StoredFiles, directory: str, reader: FooterReader, most: int
+) -> pa.Table | None:
+    """The columns of `footer_statistics.ADDED` for the data files below a directory.
+
+    None if they are more than `most`, or if the driver cannot reach them.
+    """
+    try:
+        found = files.data_files(directory)
+        if len(found) > most:
+            return None
+        return _described(found, replace(reader, files=files))
+    except (OSError, StorageError) as error:
+        _LOGGER.info("Executors read the footers in %s; the driver cannot: %s", directory, error)
+        return None
+
+
+def _described(found: Sequence[tuple[str, int, int]], reader: FooterReader) -> pa.Table:
+    def described(part: list[tuple[str, int, int]]) -> list[pa.RecordBatch]:
+        rows = [dict(zip(LISTED.names, file, strict=True)) for file in part]
+        return list(reader.read(iter([pa.RecordBatch.from_pylist(rows, schema=LISTED)])))
+
+    parts = [[file] for file in found] or [[]]
+    with ThreadPoolExecutor(min(len(parts), _THREADS)) as threads:
+        return pa.Table.from_batches([b for part in threads.map(described, parts) for b in part])

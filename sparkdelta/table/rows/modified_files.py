@@ -146,14 +146,24 @@ class ModifiedFiles:
     directory: str | None = None
 
 
-def whole_files(snapshot: Snapshot, adds: DataFrame) -> ModifiedFiles:
+NO_FILES = ModifiedFiles()
+
+
+def whole_files(
+    snapshot: Snapshot, adds: DataFrame, *, data_change: bool = True, is_counted: bool = True
+) -> ModifiedFiles:
     """Files all of whose rows are deleted, so that the files are removed without being read.
 
     Parameters
     ----------
     adds
         As `Snapshot.add_files` gives them.
+    is_counted
+        False to start no job: all numbers are 0.
     """
+    removed = ModifiedFiles(actions=remove_actions(adds, data_change=data_change), paths=None)
+    if not is_counted:
+        return removed
     deleted = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0))
     num_rows = F.col(STATS_PARSED)[NUM_RECORDS] - deleted
     (row,) = read_rows(
@@ -169,10 +179,9 @@ def whole_files(snapshot: Snapshot, adds: DataFrame) -> ModifiedFiles:
         version=snapshot.version,
     )
     if not row["files"]:
-        return ModifiedFiles()
-    return ModifiedFiles(
-        actions=remove_actions(adds),
-        paths=None,
+        return NO_FILES
+    return replace(
+        removed,
         num_files=row["files"],
         num_rows=None if row["unknown"] else row["rows"],
         num_removed_files=row["files"],
@@ -394,7 +403,7 @@ class _Touching:
         """
         if isinstance(found, pa.Table):
             if not found.num_rows:
-                return ModifiedFiles()
+                return NO_FILES
             before = adds_before(found)
             adds, removes = new_actions(found, before)
             paths = tuple(resolve(self.snapshot.path, add.path) for add in before)
@@ -403,7 +412,7 @@ class _Touching:
             known = ModifiedFiles(actions=action_rows(found), paths=None)
         totals = self._totals(found)
         removed, kept, rewritten = (
-            totals.get(outcome.value, _NO_FILES)
+            totals.get(outcome.value, _NOTHING)
             for outcome in (Outcome.REMOVED, Outcome.VECTOR, Outcome.REWRITTEN)
         )
         return replace(
@@ -448,4 +457,4 @@ class _Totals(NamedTuple):
     vectors: int
 
 
-_NO_FILES = _Totals(0, 0, 0, 0, 0)
+_NOTHING = _Totals(0, 0, 0, 0, 0)

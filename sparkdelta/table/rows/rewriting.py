@@ -1,17 +1,13 @@
-"""Rewrites: the files that an operation removes, and those of their rows that it writes again.
+"""Files that leave a table: chosen by their partitions, and the actions that remove them.
 
 References
 ----------
-PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file,
-PROTOCOL.md#partition-value-serialization, PROTOCOL.md#writer-requirements-for-row-tracking,
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#partition-value-serialization,
+PROTOCOL.md#writer-requirements-for-row-tracking,
 PROTOCOL.md#per-file-statistics
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import partial, reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -32,7 +28,6 @@ from sparkdelta.base.predicates.predicate_rules import (
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.partition_values import parse_partition_value
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
-from sparkdelta.base.protocol.table_properties import has_change_data_feed
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.partition_value_frames import partition_value, typed_partition_value
 from sparkdelta.base.schema.table_schema import quoted
@@ -46,8 +41,6 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS
-from sparkdelta.table.rows.change_files import ChangeFiles
-from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -57,72 +50,6 @@ MAX_NAMED_PARTITIONS = 100
 do not conflict with it."""
 
 _ADD = "sparkdelta:add"
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Data files that leave a table, and those of their rows that are written again.
-
-    Attributes
-    ----------
-    removes
-        The remove actions in a column `remove`.
-    read
-        The data that the rewrite depends on, for conflict detection.
-    survivors
-        The rows to write again, in the table's columns and `row_id_columns`; None if there are
-        none.
-    removed_rows
-        The rows that are removed, where change data files must tell them.
-    row_id_columns
-        The columns of data files that hold the row ids and commit versions of `survivors`.
-    tags
-        Tags of the commit.
-    """
-
-    removes: DataFrame
-    read: ReadSet
-    survivors: DataFrame | None = None
-    removed_rows: DataFrame | None = None
-    row_id_columns: tuple[str, ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-
-def rewrite_all(snapshot: Snapshot, *, data_change: bool = True) -> Rewrite:
-    """Remove all files of the table."""
-    return Rewrite(
-        remove_actions(snapshot.add_files(), data_change=data_change), ReadSet(whole_table=True)
-    )
-
-
-def rewrite_matching(
-    snapshot: Snapshot, where: str | SparkColumn, *, operation: str, data_change: bool = True
-) -> Rewrite:
-    """Remove the rows that match a condition: files of matching partitions if it uses no other
-    columns, else the files that hold such rows, whose other rows are written again.
-
-    Parameters
-    ----------
-    operation
-        As errors name it.
-
-    Raises
-    ------
-    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
-        The condition depends on more than the row.
-    InvalidArgumentError
-        Rows are removed without `data_change`.
-    """
-    configuration = snapshot.configuration
-    predicate = parse_deterministic_where(
-        snapshot.log.spark, where, configuration, operation=operation
-    )
-    if not selects_partitions(predicate, configuration):
-        return _without_matching_rows(
-            snapshot, where, predicate, operation=operation, data_change=data_change
-        )
-    adds = files_of_partitions(snapshot, where)
-    return Rewrite(remove_actions(adds, data_change=data_change), ReadSet(predicates=(predicate,)))
 
 
 def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:
@@ -186,8 +113,9 @@ def chosen_partitions(
     return files_of_partitions(snapshot, where)
 
 
-def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool = True) -> Rewrite:
-    """Remove all files of the partitions that new files are in.
+def files_of_same_partitions(snapshot: Snapshot, adds: DataFrame) -> tuple[DataFrame, ReadSet]:
+    """The columns of `Snapshot.add_files` for all files of the partitions that new files are in;
+    and the data that this depends on.
 
     Parameters
     ----------
@@ -217,75 +145,25 @@ def rewrite_partitions(snapshot: Snapshot, adds: DataFrame, *, data_change: bool
     removed = snapshot.add_files().join(F.broadcast(values), is_same, "left_semi")
     predicates = _partition_predicates(snapshot, texts)
     read = ReadSet(whole_table=True) if predicates is None else ReadSet(predicates=predicates)
-    return Rewrite(remove_actions(removed, data_change=data_change), read)
+    return removed, read
 
 
-def file_actions(
-    new: NewFiles, rewrite: Rewrite | None, changed: ChangeFiles | None = None
-) -> DataFrame | None:
-    """The file actions of a commit that are not staged as values, in columns `add`, `remove` and
-    `cdc`.
-    """
-    return union_of_actions(
-        None if new.values is not None else new.adds,
-        None if rewrite is None else rewrite.removes,
-        None if changed is None else changed.actions,
-    )
-
-
-def union_of_actions(*frames: DataFrame | None) -> DataFrame | None:
-    """The union of the given frames by column name; None if all are None."""
-    known = [frame for frame in frames if frame is not None]
-    union = partial(DataFrame.unionByName, allowMissingColumns=True)
-    return reduce(union, known) if known else None
-
-
-def commit_tags(table: TableConfiguration, rewrite: Rewrite | None) -> Mapping[str, str] | None:
-    """Tags of a commit: rows that are not written again keep their ids."""
-    tags = {} if rewrite is None else rewrite.tags
+def commit_tags(table: TableConfiguration, *, keeps_row_ids: bool = True) -> dict[str, str]:
+    """Tags of a commit: whether the rows that it writes again keep their ids."""
     if not is_supported(table.protocol, TableFeature.ROW_TRACKING):
-        return tags or None
-    return {"delta.rowTracking.preserved": "true", **tags}
+        return {}
+    return {"delta.rowTracking.preserved": str(keeps_row_ids).lower()}
 
 
-def _without_matching_rows(
-    snapshot: Snapshot,
-    where: str | SparkColumn,
-    predicate: Predicate,
-    *,
-    operation: str,
-    data_change: bool,
-) -> Rewrite:
-    if not data_change:
-        problem = f"it cannot be False when {operation} uses data columns"
-        raise InvalidArgumentError(argument="data_change", problem=problem)
-    row_ids = row_id_columns(snapshot)
-    columns = [*snapshot.schema.names, *(f"_metadata.{name}" for name in row_ids)]
-    matching = snapshot.scan(where, columns).matching_files()
-    has_changes = has_change_data_feed(snapshot.protocol, snapshot.properties)
-    loses_ids = is_supported(snapshot.protocol, TableFeature.ROW_TRACKING) and not row_ids
-    return Rewrite(
-        remove_actions(matching.adds, data_change=data_change),
-        ReadSet(predicates=(predicate,)),
-        matching.other_rows.withColumnsRenamed(row_ids),
-        matching.rows if has_changes else None,
-        tuple(row_ids.values()),
-        {"delta.rowTracking.preserved": "false"} if loses_ids else {},
-    )
-
-
-def row_id_columns(snapshot: Snapshot) -> dict[str, str]:
-    """The columns of data files that hold row ids and commit versions, by the names that a scan
-    gives them; none if the table has none, or has columns of these names.
+def row_id_columns(snapshot: Snapshot) -> tuple[str, ...]:
+    """The columns of data files that hold row ids and commit versions; none if the table has none,
+    or has columns of these names.
     """
     tracking = snapshot.configuration.row_tracking
     if not tracking.enabled or not tracking.row_id_column or not tracking.row_commit_version_column:
-        return {}
-    names = {
-        "row_id": tracking.row_id_column,
-        "row_commit_version": tracking.row_commit_version_column,
-    }
-    return {} if {name_key(name) for name in snapshot.schema.names} & {*names} else names
+        return ()
+    names = (tracking.row_id_column, tracking.row_commit_version_column)
+    return () if {name_key(name) for name in snapshot.schema.names} & {*names} else names
 
 
 def _partition_predicates(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None:

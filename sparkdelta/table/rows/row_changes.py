@@ -1,4 +1,4 @@
-"""The files that DELETE, UPDATE and MERGE write: copied and new rows, and change data.
+"""The files that an operation on rows writes: copied and new rows, and change data.
 
 References
 ----------
@@ -13,22 +13,22 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import overload
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.column_names import ColumnPath
-from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.results import Result
-from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import (
     compression,
     has_change_data_feed,
     is_append_only,
 )
 from sparkdelta.base.protocol.write_support import check_data_writable
+from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import AppendOnlyTableError, NumRecordsMismatchError
-from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import open_log_for_writing, read_options
@@ -37,10 +37,10 @@ from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.data_files import write_data_files
 from sparkdelta.table.rows.file_descriptions import FileDescriber
 from sparkdelta.table.rows.layout import lay_out
-from sparkdelta.table.rows.modified_files import ModifiedFiles
+from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
-from sparkdelta.table.rows.rewriting import row_id_columns, union_of_actions
+from sparkdelta.table.rows.rewriting import commit_tags, row_id_columns
 from sparkdelta.table.scan.scan_request import MetadataColumn
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
@@ -78,82 +78,6 @@ class ChangeResult(Result):
     milliseconds: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowChanges:
-    """Changes of rows that are written and not committed.
-
-    Attributes
-    ----------
-    read
-        The data that they depend on, for conflict detection.
-    tags
-        Tags of the commit.
-    """
-
-    snapshot: Snapshot
-    change: TableChange
-    touched: ModifiedFiles
-    read: ReadSet
-    new: NewFiles | None = None
-    change_files: ChangeFiles | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def actions(self) -> DataFrame | None:
-        """The file actions that are not values, in columns `add`, `remove` and `cdc`."""
-        return union_of_actions(
-            self.touched.actions,
-            None if self.new is None or self.new.values is not None else self.new.adds,
-            None if self.change_files is None else self.change_files.actions,
-        )
-
-    @property
-    def directories(self) -> list[str]:
-        """The directories of all new files."""
-        written = (self.touched, self.new, self.change_files)
-        return [files.directory for files in written if files is not None and files.directory]
-
-    @property
-    def file_metrics(self) -> dict[str, int]:
-        """The metrics of DELETE and UPDATE about files, by their names in history."""
-        new, changed, touched = self.new, self.change_files, self.touched
-        return {
-            "numRemovedFiles": touched.num_removed_files,
-            "numRemovedBytes": touched.num_removed_bytes,
-            "numAddedFiles": 0 if new is None else new.count,
-            "numAddedBytes": 0 if new is None else new.size_bytes,
-            "numAddedChangeFiles": 0 if changed is None else changed.count,
-            "numDeletionVectorsAdded": touched.num_vectors_added,
-            "numDeletionVectorsRemoved": touched.num_vectors_removed,
-            "numDeletionVectorsUpdated": touched.num_vectors_updated,
-        }
-
-    def result(
-        self,
-        version: Version,
-        attempts: int,
-        milliseconds: int,
-        *,
-        num_deleted_rows: int | None = 0,
-        num_updated_rows: int = 0,
-    ) -> ChangeResult:
-        """The outcome once the changes are committed."""
-        new, touched = self.new, self.touched
-        return ChangeResult(
-            version=version,
-            num_deleted_rows=num_deleted_rows,
-            num_updated_rows=num_updated_rows,
-            num_copied_rows=touched.num_copied_rows,
-            num_added_files=0 if new is None else new.count,
-            num_removed_files=touched.num_removed_files,
-            num_deletion_vectors=touched.num_vectors_added,
-            num_added_bytes=0 if new is None else new.size_bytes,
-            num_removed_bytes=touched.num_removed_bytes,
-            retries=attempts - 1,
-            milliseconds=milliseconds,
-        )
-
-
 class Stopwatch:
     """Times the phases of an operation, in milliseconds."""
 
@@ -177,28 +101,40 @@ class Stopwatch:
         return {"executionTimeMs": self.total_ms, **self._phases}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeWriter:
     """Writes the data files and change data files of one operation, see `change_writer`.
 
     Attributes
     ----------
+    spark
+        A `write_session`.
+    snapshot
+        The table as it was read; None where there is no table yet.
     directories
         Of the files that were written so far.
     identities
         The physical paths of identity columns whose values are generated.
     data_change
         False if the files hold the rows of the table as they were.
+    target_file_size
+        In bytes, about: rows are shuffled so that each partition gets a file for so many; None to
+        write them where they are.
+    parquet_options
+        Of Spark's Parquet writer, for the data files.
     settings
         Spark's, for the data files.
     """
 
     spark: SparkSession
-    snapshot: Snapshot
+    store: LogStore
+    snapshot: Snapshot | None
     change: TableChange
-    directories: list[str]
+    directories: list[str] = field(default_factory=list)
     identities: tuple[ColumnPath, ...] = ()
     data_change: bool = True
+    target_file_size: int | None = None
+    parquet_options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -206,60 +142,85 @@ class ChangeWriter:
         after = self.change.after
         return has_change_data_feed(after.protocol, after.properties)
 
-    def write(self, new: DataFrame | None, touched: ModifiedFiles) -> NewFiles | None:
+    @overload
+    def write(
+        self, new: DataFrame, modified: ModifiedFiles = ..., *, has_row_ids: bool = ...
+    ) -> NewFiles: ...
+
+    @overload
+    def write(self, new: None, modified: ModifiedFiles) -> NewFiles | None: ...
+
+    def write(
+        self,
+        new: DataFrame | None,
+        modified: ModifiedFiles = NO_FILES,
+        *,
+        has_row_ids: bool = True,
+    ) -> NewFiles | None:
         """Write the new rows and the rows that stay of rewritten files; None if there are none.
 
         Parameters
         ----------
         new
-            Conformed rows of the table's columns, and the columns of `row_ids`.
+            Conformed rows of the table's columns, and `file_columns` if they have row ids.
 
         Raises
         ------
         DeltaError
             The rule that a row breaks, or the likely cause of a failed job.
         """
-        rows, table = new, self.change.after
-        if touched.rewritten is not None:
-            kept = self.snapshot.scan().rows_of(touched.rewritten, *self.row_ids)
-            kept = retyped_rows(
-                self.with_file_columns(kept), table.schema.fields, self.file_columns
-            )
-            rows = kept if rows is None else kept.unionByName(rows)
+        rows, table, file_columns = new, self.change.after, self.file_columns
+        if modified.rewritten is not None:
+            kept = self.rows_of(modified.rewritten)
+            rows = kept if rows is None else kept.unionByName(rows, allowMissingColumns=True)
+        elif not has_row_ids:
+            file_columns = ()
         if rows is None:
             return None
         laid_out = lay_out(
-            rows, table, spark=self.spark, file_columns=self.file_columns, is_shuffled=False
+            rows,
+            table,
+            spark=self.spark,
+            file_columns=file_columns,
+            target_file_size=self.target_file_size,
+            # A task that is run again could number its rows otherwise, which a shuffle would mix
+            # with those that the first run had sent.
+            is_shuffled=not self.identities,
         )
         laid_out = replace(laid_out, settings={**laid_out.settings, **self.settings})
-        store = self.snapshot.log.store
-        files = write_data_files(laid_out, store, self._describer, self._options)
+        options = {**self._options, **self.parquet_options}
+        files = write_data_files(laid_out, self.store, self._describer, options)
         self.directories.append(files.directory)
         return files
 
+    def rows_of(self, files: pa.Table | DataFrame) -> DataFrame:
+        """The rows of the table's files, see `Scan.rows_of`, in its new columns and `file_columns`;
+        lazy.
+        """
+        assert self.snapshot is not None
+        rows = self.with_file_columns(self.snapshot.scan().rows_of(files, *self.row_ids))
+        return retyped_rows(rows, self.change.after.schema.fields, self.file_columns)
+
     def write_changes(self, rows: DataFrame) -> ChangeFiles:
         """Write rows of the table with `CHANGE_TYPE` as change data files."""
-        store = self.snapshot.log.store
-        files = write_change_files(rows, store, self._describer, self._options)
+        files = write_change_files(rows, self.store, self._describer, self._options)
         self.directories.append(files.directory)
         return files
 
     @property
     def row_ids(self) -> tuple[MetadataColumn, ...]:
         """The metadata columns of rows that keep their ids: none if the table has no row ids."""
-        return ROW_IDS if row_id_columns(self.snapshot) else ()
+        return ROW_IDS if self.file_columns else ()
 
     @property
     def file_columns(self) -> tuple[str, ...]:
         """The columns of data files that hold `row_ids`."""
-        return tuple(row_id_columns(self.snapshot).values())
+        return () if self.snapshot is None else row_id_columns(self.snapshot)
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags of the commit, which tell if rows that are written again keep their ids."""
-        if not is_supported(self.change.after.protocol, TableFeature.ROW_TRACKING):
-            return {}
-        return {"delta.rowTracking.preserved": str(bool(self.row_ids)).lower()}
+        """The tags of a commit that writes rows again."""
+        return commit_tags(self.change.after, keeps_row_ids=bool(self.row_ids))
 
     def with_file_columns(self, rows: DataFrame) -> DataFrame:
         """Rename `row_ids` to `file_columns`."""
@@ -279,7 +240,7 @@ class ChangeWriter:
     def _describer(self) -> FileDescriber:
         return FileDescriber(
             spark=self.spark,
-            table_root=self.snapshot.path,
+            table_root=self.store.table_root,
             table=self.change.after,
             statistics_columns=(*self.change.statistics_columns, *self.identities),
             data_change=self.data_change,
@@ -293,12 +254,17 @@ class ChangeWriter:
 
     @property
     def _hadoop_options(self) -> dict[str, str]:
-        return read_options(self.snapshot.log.store, self.snapshot.log.options)
+        return read_options(self.store, {} if self.snapshot is None else self.snapshot.log.options)
 
 
 @contextmanager
 def change_writer(
-    spark: SparkSession, snapshot: Snapshot, change: TableChange, touched: ModifiedFiles
+    spark: SparkSession,
+    snapshot: Snapshot | None,
+    change: TableChange,
+    modified: ModifiedFiles = NO_FILES,
+    *,
+    store: LogStore | None = None,
 ) -> Iterator[ChangeWriter]:
     """A block that writes the files of one operation; all of them are deleted if it fails, with
     the new deletion vectors.
@@ -307,11 +273,18 @@ def change_writer(
     ----------
     spark
         The session of the write, see `SparkEngine.write_session`.
+    store
+        By default, that of the snapshot.
     """
-    directories = [] if touched.directory is None else [touched.directory]
-    delete = snapshot.log.store.table_files().delete_directory
-    with report_orphans(snapshot.path, directories, delete):
-        yield ChangeWriter(spark, snapshot, change, directories)
+    if store is None:
+        assert snapshot is not None
+        store = snapshot.log.store
+    writer = ChangeWriter(spark=spark, store=store, snapshot=snapshot, change=change)
+    if modified.directory is not None:
+        writer.directories.append(modified.directory)
+    delete = store.table_files().delete_directory
+    with report_orphans(store.table_root, writer.directories, delete):
+        yield writer
 
 
 def open_changeable(
@@ -354,7 +327,7 @@ def unchanged_table(snapshot: Snapshot) -> TableChange:
 def check_row_count(
     written: NewFiles | ChangeFiles | None, expected: int | None, *, path: str, operation: str
 ) -> None:
-    """Refuse to commit another number of rows than the bitmaps of the touched files tell.
+    """Refuse to commit another number of rows than the bitmaps of the modified files tell.
 
     Raises
     ------

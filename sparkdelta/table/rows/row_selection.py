@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 
 from sparkdelta.base.predicates.predicate_rules import is_usable
+from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.rows.modified_file_rows import deleted_rows
 from sparkdelta.table.rows.modified_files import (
@@ -40,7 +42,7 @@ class RowSelection:
         Of these rows.
     names
         Of the table's rows in the condition.
-    touched
+    modified
         Their files, without these rows.
     read
         The data that this depends on, for conflict detection.
@@ -51,17 +53,17 @@ class RowSelection:
     snapshot: Snapshot
     scan: Scan
     names: RowNames
-    touched: ModifiedFiles
+    modified: ModifiedFiles
     read: ReadSet
     may_change: bool = False
 
     def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
         """The rows: the table's columns, then metadata columns. Lazy."""
         if self.may_change:
-            deleted, num_files = self.touched.deleted, self.touched.num_files
+            deleted, num_files = self.modified.deleted, self.modified.num_files
             assert deleted is not None
             return deleted_rows(self.snapshot, deleted, num_files, *metadata_columns)
-        return self.scan.rows_with(*metadata_columns, among=self.touched.paths)
+        return self.scan.rows_with(*metadata_columns, among=self.modified.paths)
 
 
 def find_matching_rows(
@@ -71,6 +73,8 @@ def find_matching_rows(
     *,
     operation: str,
     names: RowNames = NO_NAMES,
+    data_change: bool = True,
+    is_counted: bool = True,
 ) -> RowSelection:
     """Find the rows that a condition is true of, all of them without one.
 
@@ -80,6 +84,8 @@ def find_matching_rows(
     ----------
     names
         Of the table's rows in the condition.
+    data_change, is_counted
+        See `whole_files`.
 
     Raises
     ------
@@ -87,26 +93,32 @@ def find_matching_rows(
         The condition depends on more than the row.
     ColumnNotFoundError, InvalidConditionError
         It is not valid.
+    InvalidArgumentError
+        It selects rows of files that are to be removed without `data_change`.
     """
+    whole = partial(whole_files, snapshot, data_change=data_change, is_counted=is_counted)
     scan = snapshot.scan(where).with_aliases(names)
     if where is None:
-        touched = whole_files(snapshot, snapshot.add_files())
-        return RowSelection(snapshot, scan, names, touched, ReadSet(whole_table=True))
+        modified = whole(snapshot.add_files())
+        return RowSelection(snapshot, scan, names, modified, ReadSet(whole_table=True))
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
         snapshot.log.spark, where, configuration, operation=operation, names=names
     )
     read, changes = ReadSet(predicates=(predicate,)), False
     if selects_partitions(predicate, configuration):
-        touched = whole_files(snapshot, files_of_partitions(snapshot, where, names=names))
+        modified = whole(files_of_partitions(snapshot, where, names=names))
+    elif not data_change:
+        problem = f"it cannot be False when {operation} uses data columns"
+        raise InvalidArgumentError(argument="data_change", problem=problem)
     else:
         scan = scan.with_known_files()
         positions = scan.select(()).rows_with(MetadataColumn.FILE, MetadataColumn.ROW_POSITION)
         adds = scan.known or scan.files(with_json=True)
         if not is_usable(predicate):
             changes = may_change(snapshot.log.spark, where, configuration, names=names)
-        touched = modify_files(snapshot, keyed_positions(positions), stage, adds=adds)
-    return RowSelection(snapshot, scan, names, touched, read, changes)
+        modified = modify_files(snapshot, keyed_positions(positions), stage, adds=adds)
+    return RowSelection(snapshot, scan, names, modified, read, changes)
 
 
 def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:

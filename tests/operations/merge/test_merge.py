@@ -206,13 +206,13 @@ def test_a_row_that_kept_one_out_is_deleted_meanwhile(
     though it changes no row.
     """
     create(spark, table_path, {"delta.enableDeletionVectors": "true"})
-    commit = merge_command.commit_changes
+    commit = merge_command.commit_delta
 
     def after_a_delete(*arguments: Any) -> Any:
         DeltaTable.forPath(spark, table_path).delete("id = 1")
         return commit(*arguments)
 
-    monkeypatch.setattr(merge_command, "commit_changes", after_a_delete)
+    monkeypatch.setattr(merge_command, "commit_delta", after_a_delete)
     rows = source(spark, (1, 1, "a", 0), (50, 2, "b", 0))
     with pytest.raises(ConcurrentDeleteReadException):
         merged(spark, table_path, rows, "t.id = s.id", (INSERT, None))

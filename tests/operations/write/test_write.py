@@ -40,7 +40,7 @@ from sparkdelta.exceptions import (
     WriteFailedError,
     WriteNotImplementedError,
 )
-from sparkdelta.operations.write import write
+from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.rows import file_descriptions
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
@@ -503,7 +503,7 @@ def test_a_failure_before_the_commit(
         with pytest.raises(ConnectionResetError):
             write_delta(people(spark), table_path, mode="append")
     with monkeypatch.context() as patched:
-        patched.setattr(write.Transaction, "commit", _fail)
+        patched.setattr(Transaction, "commit", _fail)
         with pytest.raises(ConnectionResetError):
             write_delta(people(spark), table_path, mode="append")
     left = set(Path(table_path).iterdir()) - there

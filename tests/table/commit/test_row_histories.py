@@ -281,7 +281,6 @@ class Table:
         detector = DriverConflictDetector(
             log,
             begun.read,
-            removes=frozenset(file_key(remove, root) for remove in begun.staged.removes),
             may_match=lambda winner: self.may_match(begun.read, winner),
             rebase=VectorRebase(root, lambda: self.vectors),  # type: ignore[arg-type, return-value]
         )
@@ -292,7 +291,8 @@ class Table:
             user_metadata=json.dumps(asdict(begun.change)),
         )
         try:
-            Committer(log, pause=lambda _: None).commit(prepared, begun.read_state, detector)
+            committer = Committer(log, pause=lambda _: None)
+            committer.commit(prepared, begun.read_state, lambda: detector)
         except DeltaConcurrentModificationException:
             return False
         return True

@@ -74,14 +74,14 @@ def test_an_insert_of_what_is_absent(spark: SparkSession, table: str) -> None:
 def test_a_commit_that_comes_meanwhile(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    files = write_command._data_files
+    written = write_command._Attempt._written
 
     def late(*arguments: Any) -> Any:
-        monkeypatch.setattr(write_command, "_data_files", files)
+        monkeypatch.setattr(write_command._Attempt, "_written", written)
         write_delta(numbers(spark, 7), table, mode="overwrite")
-        return files(*arguments)
+        return written(*arguments)
 
-    monkeypatch.setattr(write_command, "_data_files", late)
+    monkeypatch.setattr(write_command._Attempt, "_written", late)
     with pytest.raises((ConcurrentAppendException, ConcurrentDeleteReadException)):
         write_delta(absent(spark, table), table, mode=mode)
     assert found(spark, table) == [7]
@@ -156,13 +156,13 @@ def test_a_merge_during_which_another_commits(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sum that the merge writes is of a version that is not current any more."""
-    commit = merge_command.commit_changes
+    commit = merge_command.commit_delta
 
     def late(*arguments: Any) -> Any:
         write_delta(numbers(spark, 7), table, mode="append")
         return commit(*arguments)
 
-    monkeypatch.setattr(merge_command, "commit_changes", late)
+    monkeypatch.setattr(merge_command, "commit_delta", late)
     summed = read_delta(spark, table).groupBy().sum("k").selectExpr("10 + `sum(k)` AS k")
     merge = DeltaTable.forPath(spark, table).alias("t").merge(summed.alias("s"), "t.k = 1")
     with pytest.raises(ConcurrentAppendException):

@@ -379,7 +379,7 @@ def test_added_files_match_by_statistics(spark: SparkSession, table: str) -> Non
     late = Transaction(
         spark=spark, store=store_of(table), snapshot=snapshot, operation=DELETE, read=read
     )
-    detector = late._detector(StagedActions(), None)
+    detector = late._detector(None)
     assert isinstance(detector, large_commits.SparkConflictDetector)
     with counted_jobs(spark) as jobs, settings(spark, HOSTILE["time zone, no ANSI"]):
         found = detector.small.may_match(WinningCommit(1, adds=staged.adds))
@@ -410,7 +410,7 @@ def test_frames_and_values_find_the_same(
         operation=APPEND,
         read=read,
     )
-    detector = lazily._detector(StagedActions(), None)
+    detector = lazily._detector(None)
     assert isinstance(detector, large_commits.SparkConflictDetector)
     for actions in commits:
         winner = WinningCommit(

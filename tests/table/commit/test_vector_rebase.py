@@ -15,7 +15,7 @@ import pytest
 
 from sparkdelta.base.predicates.predicate_rules import Column, Comparison, Literal
 from sparkdelta.base.protocol.actions import Protocol
-from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile, file_key
+from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.protocol.log_files import commit_name, parse_log_file
 from sparkdelta.base.protocol.roaring_bitmaps import (
     cardinality,
@@ -77,11 +77,10 @@ class Table:
         detector = DriverConflictDetector(
             self.log,
             read or ReadSet(),
-            removes=frozenset(file_key(r, root) for r in staged.removes),
             rebase=VectorRebase(root, lambda: self.files),  # type: ignore[arg-type,return-value]
         )
         committer = Committer(self.log, pause=lambda _: None)
-        done = committer.commit(PreparedCommit(CHANGE, staged), state, detector)
+        done = committer.commit(PreparedCommit(CHANGE, staged), state, lambda: detector)
         self.state = replace(self.state, version=done.version)
 
     def live(self) -> dict[str, AddFile]:

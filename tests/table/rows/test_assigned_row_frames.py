@@ -25,8 +25,14 @@ from sparkdelta.exceptions import (
     UpdateSchemaMismatchError,
     from_message,
 )
-from sparkdelta.table.rows.assigned_row_frames import Assigned, AssignedRows, Assignments, Origin
-from sparkdelta.table.rows.assignments import update_assignments, with_assignments
+from sparkdelta.table.rows.assigned_row_frames import (
+    Assigned,
+    Assignments,
+    Origin,
+    assigned_rows,
+    expressions_of,
+)
+from sparkdelta.table.rows.assignments import check_expressions, update_assignments
 from sparkdelta.table.rows.conformed_row_frames import WrittenColumn, conformed_rows
 from tests.support.settings import settings
 
@@ -87,11 +93,15 @@ def updated(
 ) -> DataFrame:
     schema = rows.schema if ddl is None else declared(ddl)
     values = update_assignments(schema, given, NONE, alias="t")
-    return in_types(with_assignments(rows.alias("t"), schema, [values], **options))
+    return assigned(rows.alias("t"), schema, [values], **options)
 
 
-def in_types(assigned: AssignedRows) -> DataFrame:
+def assigned(
+    rows: DataFrame, schema: StructType, clauses: list[Assignments], **options: Any
+) -> DataFrame:
     """The assigned values, converted by the session that they were evaluated in."""
+    check_expressions(rows, [pair for each in clauses for pair in expressions_of(each)])
+    assigned = assigned_rows(rows, schema, clauses, **options)
     return assigned.evaluated.selectExpr(*assigned.columns)
 
 
@@ -177,7 +187,7 @@ def test_each_clause_has_its_values_and_gaps_are_filled(spark: SparkSession) -> 
             IF(x, NULL, named_struct('c', 8)) AS source_s
             FROM VALUES (0, true), (1, true), (1, false), (2, false) AS t(c, x)"""
     ).coalesce(1)
-    new = in_types(with_assignments(rows, schema, clauses, clause_column="c", adds_fields=True))
+    new = assigned(rows, schema, clauses, clause_column="c", adds_fields=True)
     filled = {"id": "c = 2", "d": "c = 2", "g": "c IN (0, 2)", "s": "c = 2"}
     columns = [WrittenColumn(f, f.name, filled.get(f.name)) for f in schema.fields]
     done = conformed_rows(

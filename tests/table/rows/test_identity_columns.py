@@ -21,6 +21,7 @@ from sparkdelta.exceptions import (
     WriteFailedError,
 )
 from sparkdelta.operations.write import write
+from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.rows import file_descriptions
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import field, metadata, protocol
@@ -135,14 +136,14 @@ def test_racing_writes_never_share_a_value(
     """Whoever comes second generates its values again and writes its files again."""
     table(table_path, 1, 1)
     rows = spark.range(3).selectExpr("id AS v")
-    commit = write.Transaction.commit
+    commit = Transaction.commit
 
     def late(transaction: Any, committer: Any = None) -> Any:
-        monkeypatch.setattr(write.Transaction, "commit", commit)
+        monkeypatch.setattr(Transaction, "commit", commit)
         write_delta(rows, table_path, mode="append")
         return commit(transaction, committer)
 
-    monkeypatch.setattr(write.Transaction, "commit", late)
+    monkeypatch.setattr(Transaction, "commit", late)
     done = write_delta(rows, table_path, mode="append")
     assert (done.version, done.retries) == (2, 1)
     found = ids(spark, table_path)
@@ -150,7 +151,7 @@ def test_racing_writes_never_share_a_value(
     assert column(spark, table_path)[MARK] == max(found)
     # Without another try it is delta-spark's exception.
     monkeypatch.setattr(write, "_MAX_REWRITES", 0)
-    monkeypatch.setattr(write.Transaction, "commit", late)
+    monkeypatch.setattr(Transaction, "commit", late)
     with pytest.raises(MetadataChangedException):
         write_delta(rows, table_path, mode="append")
     monkeypatch.undo()

@@ -1,0 +1,118 @@
+"""The frame of DELETE and UPDATE: find the matching rows, write the files, commit them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, SparkSession
+
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.rows.change_files import ChangeFiles
+from sparkdelta.table.rows.new_files import NewFiles
+from sparkdelta.table.rows.row_changes import (
+    ChangeResult,
+    ChangeWriter,
+    Stopwatch,
+    change_writer,
+    unchanged_table,
+)
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
+from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows
+from sparkdelta.table.scan.row_names import RowNames
+from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.staging import Staging, staging
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenChanges:
+    """The files that an operation on matching rows wrote.
+
+    Attributes
+    ----------
+    metrics
+        Further metrics of the operation, by their names in history; None where a number is unknown.
+    """
+
+    new: NewFiles | None
+    change_files: ChangeFiles | None
+    metrics: Mapping[str, int | None]
+
+
+def change_matching_rows(
+    snapshot: Snapshot,
+    where: str | Column | None,
+    write: Callable[[RowSelection, ChangeWriter, Staging], WrittenChanges],
+    *,
+    operation: str,
+    predicate: str,
+    names: RowNames,
+    watch: Stopwatch,
+) -> ChangeResult:
+    """Find the rows that a condition is true of, and commit what is written in their place.
+
+    Parameters
+    ----------
+    write
+        Writes the files of the operation.
+    predicate
+        The condition as history shows it.
+    names
+        Of the table's rows in the condition.
+    """
+    spark, store = snapshot.log.spark, snapshot.log.store
+    with (
+        engine_of(spark).write_session() as session,
+        jobs_of(snapshot.path, snapshot.version),
+        staging(spark, store) as stage,
+    ):
+        matching = find_matching_rows(snapshot, where, stage, operation=operation, names=names)
+        modified = matching.modified
+        if not modified.num_files:
+            return ChangeResult(milliseconds=watch.total_ms)
+        watch.lap("scanTimeMs")
+        own, table = _in_session(snapshot, session), unchanged_table(snapshot)
+        with change_writer(session, own, table, modified) as writer:
+            written = write(matching, writer, stage)
+        watch.lap("rewriteTimeMs")
+        delta = RowDelta(
+            spark=spark,
+            store=store,
+            snapshot=snapshot,
+            change=table,
+            read=matching.read,
+            modified=modified,
+            new=written.new,
+            change_files=written.change_files,
+            tags=writer.tags,
+        )
+        metrics = {
+            **delta.file_metrics,
+            "numCopiedRows": modified.num_copied_rows,
+            **{name: number for name, number in written.metrics.items() if number is not None},
+            **watch.metrics,
+        }
+        done = commit_delta(delta, Operation(operation, {"predicate": predicate}, metrics=metrics))
+    run_commit_hooks(done, compacts=True)
+    files = delta.file_metrics
+    return ChangeResult(
+        version=done.version,
+        num_deleted_rows=written.metrics.get("numDeletedRows", 0),
+        num_updated_rows=written.metrics.get("numUpdatedRows") or 0,
+        num_copied_rows=modified.num_copied_rows,
+        num_added_files=files["numAddedFiles"],
+        num_removed_files=files["numRemovedFiles"],
+        num_deletion_vectors=files["numDeletionVectorsAdded"],
+        num_added_bytes=files["numAddedBytes"],
+        num_removed_bytes=files["numRemovedBytes"],
+        retries=done.attempts - 1,
+        milliseconds=watch.total_ms,
+    )
+
+
+def _in_session(snapshot: Snapshot, session: SparkSession) -> Snapshot:
+    """The snapshot with its DataFrames in the session of the write."""
+    return snapshot if session is snapshot.log.spark else snapshot.in_session(session)

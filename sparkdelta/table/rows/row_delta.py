@@ -1,0 +1,129 @@
+"""The changes of an operation to the rows of a table, and their commit.
+
+References
+----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file, PROTOCOL.md#transaction-identifiers
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from sparkdelta.base.protocol.actions import TransactionIdentifier
+from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
+from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
+from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.rows.change_files import ChangeFiles
+from sparkdelta.table.rows.modified_files import ModifiedFiles
+from sparkdelta.table.rows.new_files import NewFiles
+from sparkdelta.table.rows.orphans import report_orphans
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDelta:
+    """Changes of rows whose files are written and not committed.
+
+    Attributes
+    ----------
+    snapshot
+        The version that was read; None where there is no table yet.
+    read
+        The data that the changes depend on, for conflict detection.
+    modified
+        Files that leave the table, or get a deletion vector.
+    transactions
+        The identifiers of an application's transaction, which the commit sets.
+    tags
+        Tags of the commit.
+    """
+
+    spark: SparkSession
+    store: LogStore
+    snapshot: Snapshot | None
+    change: TableChange
+    read: ReadSet = field(default_factory=ReadSet)
+    modified: ModifiedFiles = field(default_factory=ModifiedFiles)
+    new: NewFiles | None = None
+    change_files: ChangeFiles | None = None
+    transactions: tuple[TransactionIdentifier, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def staged(self) -> StagedActions:
+        """The actions that are values; removes are as of now, as the files were live while the new
+        ones were written.
+        """
+        now = time.time_ns() // 1_000_000
+        new, changed = self.new, self.change_files
+        return replace(self.change.actions, transactions=self.transactions).with_files(
+            (*(() if new is None else new.values or ()), *self.modified.adds),
+            tuple(replace(each, deletion_timestamp=now) for each in self.modified.removes),
+            () if changed is None else changed.values,
+        )
+
+    @property
+    def file_actions(self) -> DataFrame | None:
+        """The file actions that are not values, in columns `add`, `remove` and `cdc`."""
+        frames = [
+            self.modified.actions,
+            None if self.new is None or self.new.values is not None else self.new.adds,
+            None if self.change_files is None else self.change_files.actions,
+        ]
+        many = [frame for frame in frames if frame is not None]
+        union = partial(DataFrame.unionByName, allowMissingColumns=True)
+        return reduce(union, many) if many else None
+
+    @property
+    def directories(self) -> list[str]:
+        """The directories of all new files."""
+        written = (self.modified, self.new, self.change_files)
+        return [files.directory for files in written if files is not None and files.directory]
+
+    @property
+    def file_metrics(self) -> dict[str, int]:
+        """The metrics of DELETE and UPDATE about files, by their names in history."""
+        new, changed, modified = self.new, self.change_files, self.modified
+        return {
+            "numRemovedFiles": modified.num_removed_files,
+            "numRemovedBytes": modified.num_removed_bytes,
+            "numAddedFiles": 0 if new is None else new.count,
+            "numAddedBytes": 0 if new is None else new.size_bytes,
+            "numAddedChangeFiles": 0 if changed is None else changed.count,
+            "numDeletionVectorsAdded": modified.num_vectors_added,
+            "numDeletionVectorsRemoved": modified.num_vectors_removed,
+            "numDeletionVectorsUpdated": modified.num_vectors_updated,
+        }
+
+
+def commit_delta(
+    delta: RowDelta, operation: Operation, *, user_metadata: str | None = None
+) -> CommittedTransaction:
+    """Commit the files that an operation wrote, and the removal of those that it modified; report
+    the new files that an error leaves behind.
+
+    Raises
+    ------
+    CommitError
+        See `Committer.commit`.
+    """
+    app_ids = frozenset(each.app_id for each in delta.transactions)
+    with report_orphans(delta.store.table_root, delta.directories):
+        return Transaction(
+            spark=delta.spark,
+            store=delta.store,
+            snapshot=delta.snapshot,
+            operation=operation,
+            staged=delta.staged,
+            file_actions=delta.file_actions,
+            read=replace(delta.read, app_ids=app_ids),
+            tags=delta.tags or None,
+            user_metadata=user_metadata,
+        ).commit()
