@@ -21,6 +21,11 @@ from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from tests.support.delta_spark import PYSPARK_SERIES
 from tests.versions import PINNED, TESTED
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # comes with pytest
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     *sorted(ROOT.glob("*.md")),
@@ -109,7 +114,7 @@ def test_the_bound_of_a_scan_is_documented() -> None:
 
 @pytest.mark.parametrize(
     ("document", "most"),
-    [("README.md", 6)],
+    [("README.md", 6), ("ARCHITECTURE.md", 12)],
 )
 def test_first_documents_stay_short(document: str, most: int) -> None:
     """The limits are in KB: details belong into docstrings, differences into COMPATIBILITY.md."""
@@ -204,7 +209,7 @@ def test_the_flows_of_architecture_name_files_that_exist() -> None:
     blocks = re.findall(r"^```\w*\n(.*?)^```", _text("ARCHITECTURE.md"), re.DOTALL | re.MULTILINE)
     flows = "\n".join(blocks)
     paths = re.findall(r"\b[a-z]+/[a-z_/]+\.py", flows)
-    assert len(paths) > 20
+    assert len(paths) > 10
     assert not [path for path in paths if not (ROOT / "sparkdelta" / path).exists()]
 
 
@@ -213,11 +218,42 @@ def _room(path: Path) -> str:
     return "/".join(path.relative_to(ROOT / "sparkdelta").parts[:-1][:2])
 
 
-def test_the_rooms_of_architecture_are_those_of_the_package() -> None:
+def _named_rooms() -> list[str]:
+    """The rooms of the table in ARCHITECTURE.md, in its order, as `table/log`."""
     cells = [row[0] for row in _rows(_section("ARCHITECTURE.md", "Rooms"))]
     codes = [name for cell in cells for name in _code(cell) if name.endswith("/")]
-    named = sorted(name.removeprefix("sparkdelta/").rstrip("/") for name in codes)
-    assert named == sorted({_room(path) for path in PACKAGE if path.name != "__init__.py"} - {""})
+    return [name.removeprefix("sparkdelta/").rstrip("/") for name in codes]
+
+
+def test_the_rooms_of_architecture_are_those_of_the_package() -> None:
+    rooms = {_room(path) for path in PACKAGE if path.name != "__init__.py"} - {""}
+    assert sorted(_named_rooms()) == sorted(rooms)
+
+
+def test_the_rooms_of_architecture_have_the_order_of_the_contracts() -> None:
+    settings = tomllib.loads(_text("pyproject.toml"))["tool"]["importlinter"]
+    layers = {
+        contract.get("containers", ["sparkdelta"])[0]: contract["layers"]
+        for contract in settings["contracts"]
+        if contract["type"] == "layers"
+    }
+    floors = [name.removeprefix("sparkdelta.") for name in layers["sparkdelta"]]
+    places = [
+        place
+        for floor in floors
+        for place in (floor, *(f"{floor}/{room}" for room in layers.get(f"sparkdelta.{floor}", [])))
+    ]
+    named = _named_rooms()
+    assert named == [place for place in places if place in named]
+    drawn = re.search(
+        r"^flowchart TD\n(.*?)^```", _text("ARCHITECTURE.md"), re.DOTALL | re.MULTILINE
+    )
+    assert drawn is not None
+    boxes = re.findall(r'(\w+)\["(\w+)(?:: ([^"]*))?"\]', drawn[1])
+    assert [name for _, name, _ in boxes] == floors
+    for floor, _, rooms in boxes:
+        if floor != "api" and (expected := layers.get(f"sparkdelta.{floor}")):
+            assert rooms.split(" > ") == expected
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
