@@ -72,10 +72,15 @@ types: $(DEV)/.installed
 imports: $(DEV)/.installed
 	$(DEV)/bin/lint-imports
 
+##@ Documents
+.PHONY: docs
+docs: $(DEV)/.installed ## Build the API reference in build/api
+	$(DEV)/bin/python -W error::UserWarning -m pdoc --docformat numpy --no-search --no-show-source --output-directory build/api sparkdelta '!sparkdelta[.]sql' sparkdelta.tables sparkdelta.exceptions
+
 ##@ Housekeeping
 .PHONY: clean
-clean: ## Remove the virtual environments and caches
-	rm -rf $(VENV) $(DEV) $(PINNED) .venv-spark-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+clean: ## Remove the virtual environments, caches and API reference
+	rm -rf $(VENV) $(DEV) $(PINNED) .venv-spark-* build/api .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 .PHONY: help
 help: ## Show this list

@@ -80,6 +80,37 @@ def test_rows_reach_the_driver_through_one_module() -> None:
     assert users == {"sparkdelta/base/spark/driver.py", "sparkdelta/base/spark/connect_storage.py"}
 
 
+def test_each_read_of_the_driver_has_a_name_and_a_bound() -> None:
+    """The name is a text of its own, which Spark's UI and errors show, or that of the caller."""
+    calls = [
+        (f"{_name(path)}:{call.lineno}", {each.arg: each.value for each in call.keywords})
+        for path in MODULES
+        for call in _calls_of_driver_reads(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert len(calls) > 50
+    assert not [place for place, given in calls if "bound" not in given]
+    assert not [place for place, given in calls if not _is_name(given.get("what"))]
+
+
+def _calls_of_driver_reads(module: ast.Module) -> Iterator[ast.Call]:
+    names = {
+        alias.asname or alias.name
+        for node in ast.walk(module)
+        if isinstance(node, ast.ImportFrom) and node.module == "sparkdelta.base.spark.driver"
+        for alias in node.names
+        if alias.name.startswith("read_")
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            yield node
+
+
+def _is_name(what: ast.expr | None) -> bool:
+    if isinstance(what, ast.Name):
+        return what.id == "what"
+    return isinstance(what, ast.Constant) and isinstance(what.value, str) and bool(what.value)
+
+
 def test_frames_of_arrow_tables_are_made_in_one_place() -> None:
     """Spark Connect 4.0.0 drops all chunks of an Arrow table but the first; other local data has
     a schema."""

@@ -185,12 +185,12 @@ class LateRelation:
     Attributes
     ----------
     list_files
-        A function that returns the files that may have rows of which a condition is true. It takes
+        A function that returns the files that may have rows matching a condition. It takes
         the SQL text of the analyzed condition, with timestamps in UTC, or None for all files, and a
         function that returns True if the condition calls functions that are not Spark's own.
     check
-        A function of some of these files, the URIs of those that the storage has, and those of 0
-        bytes. It raises a `DeltaError` rather than let a query read fewer files, or others.
+        A function of some of these files, the URIs that the storage has, and the URIs of empty
+        files. It raises a `DeltaError` rather than let a query read fewer files, or others.
     identity
         A text that only scans of the same files have.
     size_bytes

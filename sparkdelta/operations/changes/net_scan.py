@@ -37,7 +37,7 @@ def with_kind(configuration: TableConfiguration) -> TableConfiguration:
 
 
 def has_files_without_row_ids(files: pa.Table | DataFrame | None) -> bool:
-    """True if rows of a listed file have no id, as in tables that break the protocol."""
+    """Return True if rows of a listed file have no id, as in tables that violate the protocol."""
     if isinstance(files, DataFrame):
         without_id = files.filter(F.col(BASE_ROW_ID).isNull()).select(BASE_ROW_ID).limit(1)
         return bool(read_rows(without_id, what="file without row ids", bound=1))
@@ -65,7 +65,7 @@ class NetChanges(ChangedFiles):
         return all(state.has_few_files(bound // len(states)) for state in states)
 
     def changes(self, state: TableState) -> DataFrame:
-        """The files to read, with the kind of change among the partition values."""
+        """Return the files to read, with the kind of change among the partition values."""
         partitions = state.configuration.partition_fields
         changes = changes_of_pairs(self._pairs(), is_partitioned=len(partitions) > 1)
         kind = F.create_map(F.lit(KIND), F.col("kind"))
