@@ -44,15 +44,10 @@ _INTEGERS = frozenset(("byte", "short", "integer", "long"))
 _SCALE = re.compile(r"decimal\(\s*\d+\s*,\s*(\d+)\s*\)")
 
 
-def is_for_iceberg(configuration: Mapping[str, str]) -> bool:
-    """Return True if the properties enable a version of Iceberg compatibility."""
-    return any(is_on(configuration, name) for name in ENABLE_ICEBERG.values())
-
-
 def needed_properties(configuration: Mapping[str, str]) -> dict[str, str]:
     """Return the properties that Iceberg compatibility requires and the configuration lacks."""
     needed: dict[str, str] = {}
-    if is_for_iceberg(configuration):
+    if any(is_on(configuration, name) for name in ENABLE_ICEBERG.values()):
         needed[COLUMN_MAPPING_MODE] = ColumnMappingMode.NAME.value
     if is_on(configuration, ENABLE_ICEBERG[ROW_TRACKING_VERSION]):
         needed[ENABLE_ROW_TRACKING] = "true"
