@@ -138,7 +138,7 @@ def check_enabled_later(version: int, *, tracks_rows: bool) -> None:
 
 
 def check_same_version(before: int | None, after: int | None) -> None:
-    """Raise if a clone has another version of Iceberg compatibility than its source."""
+    """Raise if a clone has a version of Iceberg compatibility that its source lacks."""
     if after is not None and after != before:
         problem = "the cloned files are those of a table without it; set its property afterwards"
         raise _violation(after, "CHANGE_VERSION_NEED_REWRITE", problem)
