@@ -60,7 +60,7 @@ class RowGroupBound:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A row group to read: its index in the file, the index of its first row, and its size."""
+    """A row group to read: its index in the file, the index of its first row, and its rows."""
 
     number: int
     first_row: int

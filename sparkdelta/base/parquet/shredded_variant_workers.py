@@ -8,6 +8,7 @@ PROTOCOL.md#reader-requirements-for-variant-shredding
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,15 +21,11 @@ from sparkdelta.base.parquet.variant_rules import (
     make_array,
     make_binary,
     make_boolean,
-    make_date,
     make_decimal,
-    make_double,
-    make_float,
     make_integer,
+    make_number,
     make_object,
     make_text,
-    make_timestamp,
-    make_timestamp_ntz,
     object_fields,
 )
 
@@ -170,11 +167,10 @@ def _plain_values(leaf: Leaf, array: pa.Array) -> list[Any]:
 
 
 def _encoder(leaf: Leaf, calendars: Calendars) -> Callable[[Any], bytes]:
-    is_adjusted = leaf.is_adjusted
     by_type: dict[tuple[str, str], Callable[[Any], bytes]] = {
         ("BOOLEAN", "NONE"): make_boolean,
-        ("FLOAT", "NONE"): make_float,
-        ("DOUBLE", "NONE"): make_double,
+        ("FLOAT", "NONE"): partial(make_number, "float"),
+        ("DOUBLE", "NONE"): partial(make_number, "double"),
         ("BYTE_ARRAY", "NONE"): make_binary,
         ("BYTE_ARRAY", "STRING"): make_text,
     }
@@ -184,9 +180,9 @@ def _encoder(leaf: Leaf, calendars: Calendars) -> Callable[[Any], bytes]:
     elif leaf.physical in ("INT32", "INT64") and leaf.logical in ("NONE", "INT") and leaf.signed:
         encode = make_integer
     elif leaf.logical == "DATE" and not calendars.dates:
-        encode = make_date
+        encode = partial(make_number, "date")
     elif leaf.logical == "TIMESTAMP" and leaf.unit == "microseconds" and not calendars.dates:
-        encode = make_timestamp if is_adjusted else make_timestamp_ntz
+        encode = partial(make_number, "timestamp" if leaf.is_adjusted else "timestamp_ntz")
     if encode is None:
         raise NotConvertibleError(f"it is shredded into {leaf}")
     return encode

@@ -20,7 +20,14 @@ _SHORT_TEXT, _OBJECT = 1, 2
 _TRUE, _FALSE = b"\x04", b"\x08"
 _INTEGERS = ((3, "<b", 1), (4, "<h", 2), (5, "<i", 4), (6, "<q", 8))
 _DECIMALS = ((8, 9, 4), (9, 18, 8), (10, 38, 16))
-_DOUBLE, _DATE, _TIMESTAMP, _TIMESTAMP_NTZ, _FLOAT, _BINARY, _TEXT = 7, 11, 12, 13, 14, 15, 16
+_BINARY, _TEXT = 15, 16
+_NUMBERS = {
+    "double": (7, "<d"),
+    "date": (11, "<i"),
+    "timestamp": (12, "<q"),
+    "timestamp_ntz": (13, "<q"),
+    "float": (14, "<f"),
+}
 _LONGEST_SHORT_TEXT = 63
 _LARGEST_SMALL_COUNT = 255
 
@@ -127,14 +134,10 @@ def make_integer(value: int) -> bytes:
     raise MalformedVariantError("an integer has more than 64 bits")
 
 
-def make_float(value: float) -> bytes:
-    """Encode a floating point number in single precision."""
-    return _primitive(_FLOAT, struct.pack("<f", value))
-
-
-def make_double(value: float) -> bytes:
-    """Encode a floating point number in double precision."""
-    return _primitive(_DOUBLE, struct.pack("<d", value))
+def make_number(data_type: str, value: float) -> bytes:
+    """Encode a FLOAT, a DOUBLE, a date in days or a timestamp in microseconds since 1970."""
+    type_id, form = _NUMBERS[data_type]
+    return _primitive(type_id, struct.pack(form, value))
 
 
 def make_decimal(value: Decimal) -> bytes:
@@ -147,21 +150,6 @@ def make_decimal(value: Decimal) -> bytes:
             number = unscaled.to_bytes(width, "little", signed=True)
             return _primitive(type_id, bytes([scale]) + number)
     raise MalformedVariantError("a decimal has more than 38 digits")
-
-
-def make_date(days: int) -> bytes:
-    """Encode a date, given in days since the epoch."""
-    return _primitive(_DATE, struct.pack("<i", days))
-
-
-def make_timestamp(micros: int) -> bytes:
-    """Encode a timestamp, given in microseconds since the epoch."""
-    return _primitive(_TIMESTAMP, struct.pack("<q", micros))
-
-
-def make_timestamp_ntz(micros: int) -> bytes:
-    """Encode a timestamp without time zone, given in microseconds since 1970-01-01 00:00:00."""
-    return _primitive(_TIMESTAMP_NTZ, struct.pack("<q", micros))
 
 
 def make_binary(value: bytes) -> bytes:

@@ -81,7 +81,7 @@ class ColumnTree(ABC):
         return operands
 
     def _negated(self, node: Any, level: int) -> Predicate:
-        """Return NOT of a node, or of the innermost node of several NOTs."""
+        """Return the negation of a node, in which pairs of NOT cancel each other out."""
         is_negated = True
         while (call := self.call(node)) is not None and call[0] == "not":
             (node,) = call[1]

@@ -58,7 +58,7 @@ def may_match(
     partition_values: Mapping[str, str | None],
     partition_types: Mapping[str, tuple[str, str]],
 ) -> bool:
-    """Return True unless the predicate can be true for no row of the file.
+    """Return False only if the predicate is true for no row of the file.
 
     Parameters
     ----------

@@ -44,15 +44,10 @@ _INTEGERS = frozenset(("byte", "short", "integer", "long"))
 _SCALE = re.compile(r"decimal\(\s*\d+\s*,\s*(\d+)\s*\)")
 
 
-def is_for_iceberg(configuration: Mapping[str, str]) -> bool:
-    """Return True if the properties enable a version of Iceberg compatibility."""
-    return any(is_on(configuration, name) for name in ENABLE_ICEBERG.values())
-
-
 def needed_properties(configuration: Mapping[str, str]) -> dict[str, str]:
     """Return the properties that Iceberg compatibility requires and the configuration lacks."""
     needed: dict[str, str] = {}
-    if is_for_iceberg(configuration):
+    if any(is_on(configuration, name) for name in ENABLE_ICEBERG.values()):
         needed[COLUMN_MAPPING_MODE] = ColumnMappingMode.NAME.value
     if is_on(configuration, ENABLE_ICEBERG[ROW_TRACKING_VERSION]):
         needed[ENABLE_ROW_TRACKING] = "true"
@@ -143,7 +138,7 @@ def check_enabled_later(version: int, *, tracks_rows: bool) -> None:
 
 
 def check_same_version(before: int | None, after: int | None) -> None:
-    """Raise if a clone has another version of Iceberg compatibility than its source."""
+    """Raise if a clone has a version of Iceberg compatibility that its source lacks."""
     if after is not None and after != before:
         problem = "the cloned files are those of a table without it; set its property afterwards"
         raise _violation(after, "CHANGE_VERSION_NEED_REWRITE", problem)

@@ -55,7 +55,7 @@ COMMENT = "comment"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 _LONGEST_INT = 2**31 - 1
 
-Check = Callable[[str, str], None]
+Check = Callable[[str, str], object]
 """Raises `InvalidArgumentError` if a property, by name and value, is invalid."""
 
 
@@ -204,16 +204,8 @@ def _parquet_version(name: str, value: str) -> None:
         raise InvalidArgumentError(argument=name, problem=problem)
 
 
-def _interval(name: str, value: str) -> None:
-    interval_ms(name, value)
-
-
 def _isolation_level(name: str, value: str) -> None:
     table_isolation_level({name: value})
-
-
-def _columns(name: str, value: str) -> None:
-    column_list(name, value)
 
 
 def _size(name: str, value: str) -> None:
@@ -244,13 +236,13 @@ _RULES: dict[str, Check] = {
             TRUNCATED_HISTORY_RETENTION, LOG_RETENTION,
             "delta.sampleRetentionDuration", SET_TRANSACTION_RETENTION,
         ),
-        _interval,
+        interval_ms,
     ),
     "delta.checkpointInterval": _integer(1),
     "delta.checkpointPolicy": _one_of("classic", "v2"),
     "delta.columnMapping.mode": _one_of("none", "name", "id"),
     "delta.dataSkippingNumIndexedCols": _integer(-1),
-    STATISTICS_COLUMNS: _columns,
+    STATISTICS_COLUMNS: column_list,
     "delta.dataSkippingStringPrefixLength": _integer(0),
     ISOLATION_LEVEL: _isolation_level,
     MIN_READER_VERSION: _integer(1, READER_FEATURES_VERSION),

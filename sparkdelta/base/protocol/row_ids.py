@@ -17,6 +17,7 @@ from dataclasses import replace
 from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.wide_statistics import num_records
 from sparkdelta.base.protocol.wire_values import optional_integer
 from sparkdelta.exceptions import InvalidCommitError, MalformedLogFileError
 
@@ -68,7 +69,7 @@ def with_row_ids(
         if add.base_row_id is not None:  # a file that is committed again keeps its row ids
             assigned.append(add)
             continue
-        count = _num_records(add.stats)
+        count = num_records(add.stats)
         if count is None:
             raise InvalidCommitError(
                 path=path, problem=f"{add.path} has no numRecords, which row ids require"
@@ -77,11 +78,3 @@ def with_row_ids(
         assigned.append(replace(add, base_row_id=base, default_row_commit_version=version))
         mark += count
     return tuple(assigned), mark
-
-
-def _num_records(stats: str | None) -> int | None:
-    try:
-        document = json.loads(stats or "null")
-    except (ValueError, RecursionError):
-        return None
-    return optional_integer(document.get("numRecords")) if isinstance(document, dict) else None
