@@ -176,7 +176,7 @@ def test_many_files_with_nested_ids(
          "DELETION_VECTORS_SHOULD_BE_DISABLED"),
     ],
 )  # fmt: skip
-def test_what_such_a_table_excludes(  # type: ignore[no-untyped-def]
+def test_incompatible_tables_are_not_created(  # type: ignore[no-untyped-def]
     spark, table_path, sql, properties, violation
 ) -> None:
     """Writer Requirements for IcebergCompatV1, V2"""
@@ -289,7 +289,7 @@ def test_it_cannot_be_enabled_yet(spark: SparkSession, tmp_path: Path) -> None:
     alter_table(spark, path).set_properties({V2: "true"})
 
 
-def test_what_becomes_of_such_a_table(spark: SparkSession, table_path: str) -> None:
+def test_incompatible_changes_are_refused(spark: SparkSession, table_path: str) -> None:
     """No column of another type comes to it, and no other partition columns."""
     frame = spark.sql("SELECT 1 AS a, 1.25 AS d, 2 AS p")
     builder = DeltaTable.create(spark).location(table_path).addColumns(frame.schema)

@@ -76,7 +76,7 @@ def test_columns_that_are_missing_are_dropped(spark: SparkSession, table_path: s
     assert rows(spark, table_path) == [("b", ("z", None), None)]
 
 
-def test_what_is_refused(
+def test_refused_replacements_commit_nothing(
     spark: SparkSession, table_path: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Nothing is committed, and no Spark job starts."""

@@ -169,7 +169,7 @@ def test_only_files_that_differ_are_read(spark: SparkSession, table_path: str) -
 
 
 @pytest.mark.full
-def test_what_equal_values_are(spark: SparkSession, table_path: str) -> None:
+def test_equal_maps_and_nans_are_no_change(spark: SparkSession, table_path: str) -> None:
     """Rows count as often as they occur; maps have no order, and NaN is equal to NaN."""
     texts = (
         "SELECT map('a', CAST('NaN' AS FLOAT), 'b', NULL) AS m, 'x' AS v",

@@ -42,7 +42,7 @@ def test_tags_of_others() -> None:
     assert may_hold({}, "remove")
 
 
-def test_what_a_sidecar_may_hold() -> None:
+def test_tags_show_the_kinds_of_actions_in_a_sidecar() -> None:
     assert may_hold(ADDS.as_tags(), "add")
     assert not may_hold(ADDS.as_tags(), "remove")
     assert may_hold(REMOVES.as_tags(), "remove")

@@ -67,7 +67,7 @@ def changed(actions: DataFrame) -> DataFrame:
 
 
 @pytest.mark.usefixtures("hostile")
-def test_what_a_commit_changes(actions: Callable[..., DataFrame]) -> None:
+def test_changed_bins_of_a_plain_commit(actions: Callable[..., DataFrame]) -> None:
     found = changed(actions({1: [PLAIN, remove("c", size=4), *REPLACED]}))
     assert as_dict(found) == {
         (1, 0): (1, 10, 0, 0),
@@ -89,7 +89,7 @@ def test_what_a_commit_changes(actions: Callable[..., DataFrame]) -> None:
     ],
     ids=["no size", "twice", "both", "other spelling", "two vectors"],
 )
-def test_what_a_commit_does_not_tell(
+def test_inexact_changes_are_not_plain(
     actions: Callable[..., DataFrame], commit: Sequence[Action]
 ) -> None:
     found = changed(actions({1: commit})).collect()

@@ -71,7 +71,7 @@ def test_a_complete_checksum():
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"null", b"[]", b"\xff", b'{"numFiles":1', b"[" * 99_999]
 )
-def test_what_does_not_parse_is_none(data):
+def test_invalid_json_is_none(data):
     assert parse_version_checksum(data) is None
 
 
@@ -164,7 +164,7 @@ def test_only_what_is_known_is_written():
 
 
 @pytest.mark.parametrize("name", ["protocol", "metadata", "numFiles", "tableSizeBytes"])
-def test_what_is_required_cannot_be_left_out(name):
+def test_required_fields_cannot_be_left_out(name):
     with pytest.raises(ValueError, match=name[:4]):
         serialize_version_checksum(parse(without(FULL, name)))
 
@@ -258,7 +258,7 @@ def test_a_difference_is_told_by_its_field(field, value):
     assert set(differing(**{field: value})) == {field}
 
 
-def test_what_is_no_difference():
+def test_order_and_missing_fields_make_no_difference():
     """Order, spelling, fields that one of the two leaves out."""
     features = {name: ["b", "a"] for name in ("readerFeatures", "writerFeatures")}
     ordered = {name: ["a", "b"] for name in features}

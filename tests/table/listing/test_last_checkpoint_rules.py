@@ -126,7 +126,7 @@ def test_numbers_count_as_written():
 
 @pytest.mark.parametrize("text", [r'{"version":1,"a":"\ud800","checksum":"x"}',
                                   '{"version":9223372036854775808}'])  # fmt: skip
-def test_what_no_writer_says_is_none(text):
+def test_impossible_hints_are_none(text):
     assert parse_last_checkpoint(text.encode()) is None
 
 
@@ -146,7 +146,7 @@ documents = st.recursive(
 
 
 @given(st.dictionaries(st.text(), documents, max_size=4), st.integers(0, 2**63 - 1))
-def test_what_is_written_with_a_checksum_is_read_back(document, version):
+def test_hints_with_a_checksum_are_read_back(document, version):
     document["version"] = version
     for optional in ("parts", "size", "sizeInBytes", "numOfAddFiles"):
         document.pop(optional, None)
@@ -159,7 +159,7 @@ def test_bytes_never_raise(data):
     parse_last_checkpoint(data)
 
 
-def test_what_is_written_is_read_back():
+def test_written_hints_are_read_back():
     """PROTOCOL.md#last-checkpoint-file-schema"""
     data = last_checkpoint_bytes({"version": 7, "size": 3, "numOfAddFiles": 1, "sizeInBytes": 9})
     assert parse_last_checkpoint(data) == 7
@@ -168,7 +168,7 @@ def test_what_is_written_is_read_back():
     assert document == {"version": 7, "size": 3, "numOfAddFiles": 1, "sizeInBytes": 9}
 
 
-def test_what_delta_spark_would_not_believe_is_left_out():
+def test_fields_with_another_checksum_in_delta_spark_are_left_out():
     """A field with a longer array is left out, as delta-spark, for its checksum, sorts element 10
     before element 1.
     """

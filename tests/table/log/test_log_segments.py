@@ -253,7 +253,7 @@ class TestErrors:
         with pytest.raises(TableNotFoundError):
             load_snapshot(spark, str(table))
 
-    def test_what_is_there_instead_of_a_table(self, spark: SparkSession, tmp_path: Path) -> None:
+    def test_paths_near_a_table_get_advice(self, spark: SparkSession, tmp_path: Path) -> None:
         table = create(tmp_path / "a b", write_data(tmp_path / "a b", "p=1/q=2/f", ids(0, 1)))
         plain = TableNotFoundError(path="").advice
         parquet = tmp_path / "[x]"

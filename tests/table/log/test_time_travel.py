@@ -215,7 +215,7 @@ def test_a_moment_beyond_the_years_of_python(text: str, milliseconds: int) -> No
     ["", "yesterday", "2023-13-01", "1700000000", "2023-11-14T25:00:00",
      "2023-11-14T22:13:20+24:00"],
 )  # fmt: skip
-def test_what_is_no_moment(spark: SparkSession, table: Path, text: str) -> None:
+def test_invalid_timestamps_are_refused(spark: SparkSession, table: Path, text: str) -> None:
     by_files(table, 0)
     with pytest.raises(InvalidTimestampError):
         load_snapshot(spark, str(table), timestamp=text)
