@@ -11,7 +11,6 @@ from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.staged_commit_rules import Operation
-from sparkdelta.table.rows.change_files import ChangeFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import (
     ChangeResult,
@@ -38,7 +37,7 @@ class WrittenChanges:
     """
 
     new: NewFiles | None
-    change_files: ChangeFiles | None
+    change_files: NewFiles | None
     metrics: Mapping[str, int | None]
 
 

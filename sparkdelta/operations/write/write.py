@@ -216,7 +216,7 @@ class _Attempt:
             with staged_rows(converted, self.spark, self.store) as staged:
                 delta = self._written(self._conformed(staged), replaced, stage)
             assert delta.new is not None
-            operation, metadata = self._operation(delta.new), self.options.user_metadata
+            operation, metadata = self._operation(delta, delta.new), self.options.user_metadata
             return delta.new, commit_delta(delta, operation, user_metadata=metadata)
 
     def _conformed(self, rows: DataFrame) -> DataFrame:
@@ -304,7 +304,7 @@ class _Attempt:
             return ()
         return (TransactionIdentifier(app_id, version, time.time_ns() // 1_000_000),)
 
-    def _operation(self, files: NewFiles) -> Operation:
+    def _operation(self, delta: RowDelta, files: NewFiles) -> Operation:
         options, snapshot = self.options, self.snapshot
         parameters: dict[str, Parameter]
         metrics = {"numOutputRows": files.num_rows, "numOutputBytes": files.size_bytes}
@@ -319,6 +319,9 @@ class _Attempt:
                 metrics["numRemovedFiles"] = 0
             return Operation("STREAMING UPDATE", parameters, self.is_blind_append, metrics=metrics)
         metrics["numFiles"] = files.count
+        if delta.modified.deleted is not None:  # a file that gets a deletion vector stays
+            removed = ("numRemovedFiles", "numRemovedBytes")
+            metrics |= {name: delta.file_metrics[name] for name in removed}
         name, table = "WRITE", self.change.after
         parameters = {
             "mode": MODES[options.mode],

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.base.protocol.change_types import CHANGE_TYPE
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_properties import (
@@ -32,7 +33,6 @@ from sparkdelta.exceptions import AppendOnlyTableError, NumRecordsMismatchError
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import open_log_for_writing, read_options
-from sparkdelta.table.rows.change_files import ChangeFiles, write_change_files
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.data_files import write_data_files
 from sparkdelta.table.rows.file_descriptions import FileDescriber
@@ -201,9 +201,14 @@ class ChangeWriter:
         rows = self.with_file_columns(self.snapshot.scan().rows_of(files, *self.row_ids))
         return retyped_rows(rows, self.change.after.schema.fields, self.file_columns)
 
-    def write_changes(self, rows: DataFrame) -> ChangeFiles:
+    def write_changes(self, rows: DataFrame) -> NewFiles:
         """Write rows of the table with `CHANGE_TYPE` as change data files."""
-        files = write_change_files(rows, self.store, self._describer, self._options)
+        describer = replace(self._describer, statistics_columns=(), data_change=False)
+        table, kind = self.change.after, [CHANGE_TYPE]
+        laid_out = lay_out(rows, table, spark=self.spark, file_columns=kind)
+        files = write_data_files(
+            laid_out, self.store, describer, self._options, is_change_data=True
+        )
         self.directories.append(files.directory)
         return files
 
@@ -325,7 +330,7 @@ def unchanged_table(snapshot: Snapshot) -> TableChange:
 
 
 def check_row_count(
-    written: NewFiles | ChangeFiles | None, expected: int | None, *, path: str, operation: str
+    written: NewFiles | None, expected: int | None, *, path: str, operation: str
 ) -> None:
     """Refuse to commit another number of rows than the bitmaps of the modified files tell.
 

@@ -20,7 +20,7 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.rows.change_files import ChangeFiles
+from sparkdelta.table.rows.change_files import change_action_rows, change_actions
 from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
@@ -52,7 +52,7 @@ class RowDelta:
     read: ReadSet = field(default_factory=ReadSet)
     modified: ModifiedFiles = field(default_factory=ModifiedFiles)
     new: NewFiles | None = None
-    change_files: ChangeFiles | None = None
+    change_files: NewFiles | None = None
     transactions: tuple[TransactionIdentifier, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -66,18 +66,18 @@ class RowDelta:
         return replace(self.change.actions, transactions=self.transactions).with_files(
             (*(() if new is None else new.values or ()), *self.modified.adds),
             tuple(replace(each, deletion_timestamp=now) for each in self.modified.removes),
-            () if changed is None else changed.values,
+            () if changed is None else change_actions(changed),
         )
 
     @property
     def file_actions(self) -> DataFrame | None:
         """The file actions that are not values, in columns `add`, `remove` and `cdc`."""
-        frames = [
-            self.modified.actions,
-            None if self.new is None or self.new.values is not None else self.new.adds,
-            None if self.change_files is None else self.change_files.actions,
-        ]
-        many = [frame for frame in frames if frame is not None]
+        new, changed = self.new, self.change_files
+        many = [] if self.modified.actions is None else [self.modified.actions]
+        if new is not None and new.values is None:
+            many.append(new.adds)
+        if changed is not None and changed.values is None:
+            many.append(change_action_rows(changed))
         union = partial(DataFrame.unionByName, allowMissingColumns=True)
         return reduce(union, many) if many else None
 

@@ -158,6 +158,23 @@ def test_deleted_rows_are_not_written_again(spark: SparkSession, table_path: str
     assert removed["deletionVector"] == vector
 
 
+def test_few_replaced_rows_get_a_deletion_vector(spark: SparkSession, table_path: str) -> None:
+    """PROTOCOL.md#deletion-vectors: as by DELETE, a file of many other rows is not rewritten."""
+    properties = {"delta.enableDeletionVectors": "true"}
+    write_delta(spark.range(0, 100, 1, 1), table_path, properties=properties)
+    write_delta(spark.range(5, 6), table_path, mode="overwrite", replace_where="id IN (5, 7)")
+    assert rows(spark, table_path) == sorted(((n,) for n in range(100) if n != 7), key=str)
+    replaced = commit(table_path, 1)
+    [file] = commit(table_path, 0)["add"]
+    assert [add["path"] for add in replaced["remove"]] == [file["path"]]
+    vectors = {add["path"]: add.get("deletionVector") for add in replaced["add"]}
+    assert vectors.pop(file["path"])["cardinality"] == 2
+    assert [*vectors.values()] == [None]
+    metrics = replaced["commitInfo"][0]["operationMetrics"]
+    names = ("numFiles", "numOutputRows", "numRemovedFiles", "numRemovedBytes")
+    assert [metrics[name] for name in names] == ["1", "1", "0", "0"]
+
+
 @pytest.mark.full
 def test_rows_that_are_written_again_keep_their_ids(spark: SparkSession, table_path: str) -> None:
     """ "Writer Requirements for Row Tracking": copied rows keep ids and commit versions."""
