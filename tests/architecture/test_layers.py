@@ -37,7 +37,7 @@ LOWER_CASE = {
     "sparkdelta/sql/statements/cached_tables.py",
     "sparkdelta/sql/statements/options.py",
     "sparkdelta/sql/grammar/relations.py",
-    "sparkdelta/sql/grammar/table_grammar.py",
+    "sparkdelta/sql/statements/create_statements.py",
     "sparkdelta/operations/alter/altered_constraints.py",
     "sparkdelta/operations/alter/altered_properties.py",
     "sparkdelta/operations/alter/dropped_features.py",

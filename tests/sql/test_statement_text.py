@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkdelta
 from sparkdelta import DeltaError, load_snapshot, write_delta
+from sparkdelta.api import delta_table
 from sparkdelta.exceptions import (
     ConflictingSetColumnsError,
     DuplicateInsertColumnsError,
@@ -27,7 +29,8 @@ from sparkdelta.exceptions import (
     VersionNotFoundError,
 )
 from sparkdelta.operations.vacuum.retention_setting import RETENTION_CHECK
-from sparkdelta.sql.statements import queries, statement_text
+from sparkdelta.sql.statements import inserted_rows, queries, statement_text
+from sparkdelta.sql.statements.statement_text import run_sql
 from tests.support.settings import settings
 from tests.support.spark_jobs import no_jobs
 
@@ -237,6 +240,7 @@ def test_each_statement_is_understood_once(
     t, calls = f"delta.`{table_path}`", list[str]()
     for module, name in (
         (statement_text, "tokenize"),
+        (inserted_rows, "tokenize"),
         (statement_text, "parse"),
         (queries, "table_path"),
     ):
@@ -249,6 +253,45 @@ def test_each_statement_is_understood_once(
     calls.clear()
     enabled.sql(f"DELETE FROM {t} WHERE id = :id", {"id": 7})
     assert calls == ["tokenize", "tokenize", "parse"]
+    calls.clear()
+    enabled.sql(f"INSERT INTO {t} SELECT id + 5 FROM {t} WHERE id = 1")
+    assert calls == ["tokenize", "parse", "table_path"]
+
+
+def test_a_change_lists_the_log_once_and_parses_its_expressions_once(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark parses an expression beforehand only where its last word may be an alias; the errors
+    of others are those of its parser, too.
+    """
+    write_delta(spark.range(3), table_path)
+    texts, listings = list[str](), list[object]()
+    listed = delta_table.find_log_segment
+    monkeypatch.setattr(
+        delta_table, "find_log_segment", lambda *given: (listings.append(given), listed(*given))[1]
+    )
+
+    def sql(text: str) -> DataFrame:
+        def run(text: str, **kwargs: Any) -> DataFrame:
+            texts.append(text)
+            return spark.sql(text, **kwargs)
+
+        table = f"delta.`{table_path}`"
+        return run_sql(spark, run, text.format(t=table), None, {}, time_zone="UTC")
+
+    for text in (
+        "UPDATE {t} SET id = id + 1 WHERE (id = 1)",
+        "DELETE FROM {t} AS x WHERE x.id = abs(-2)",
+        "OPTIMIZE {t}",
+    ):
+        sql(text)
+    assert (texts, listings) == ([], [])
+    version = load_snapshot(spark, table_path).version
+    for condition in ("id = 1 LIMIT", "id = 1 (x)", "id = 1 AND", "id = = 1", "id IS NULL (x)"):
+        with pytest.raises(ParseException):
+            sql("DELETE FROM {t} WHERE " + condition)
+    assert all(text.startswith("EXPLAIN") for text in texts)
+    assert load_snapshot(spark, table_path).version == version
 
 
 def test_partitions_of_inserts(enabled: SparkSession, table_path: str) -> None:

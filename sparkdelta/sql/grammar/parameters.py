@@ -1,4 +1,6 @@
-"""Parameters of Delta's statements: ``:name``, ``?`` and ``{name}`` become literals in the text."""
+"""Parameters of Delta's statements: ``:name``, ``?`` and ``{name}`` become literals in the text;
+variables, ``${name}``, the values of settings of the session.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,33 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.sql.grammar.cursor import syntax_error
-from sparkdelta.sql.grammar.tokens import Kind, Token
+from sparkdelta.sql.grammar.parser import syntax_error
+from sparkdelta.sql.grammar.tokens import Fragment, Kind
 
 Arguments = Mapping[str, Any] | Sequence[Any] | None
 _LARGEST_INT = 2**31
+_VARIABLE = re.compile(r"\$\{(?:(spark|sparkconf|hivevar|hiveconf):)?([^\s}]+)\}")
 
 
-def bind_parameters(
-    text: str, tokens: Sequence[Token], arguments: Arguments, named: Mapping[str, Any]
-) -> str:
+def with_variables(spark: SparkSession, text: str) -> str:
+    """Return a text with the values of its variables; those that have none stay, as they do for
+    Spark.
+    """
+    if "${" not in text or spark.conf.get("spark.sql.variable.substitute") != "true":
+        return text
+
+    def value(found: re.Match[str]) -> str:
+        setting = spark.conf.get(found[2], None)
+        return found[0] if setting is None else setting
+
+    return _VARIABLE.sub(value, text)
+
+
+def bind_parameters(statement: Fragment, arguments: Arguments, named: Mapping[str, Any]) -> str:
     """Return a statement with literals in the place of its parameters.
 
     Parameters
@@ -39,7 +56,7 @@ def bind_parameters(
     """
     by_name = arguments if isinstance(arguments, Mapping) else {}
     in_order = list(arguments) if arguments and not isinstance(arguments, Mapping) else []
-    parts, place = [], 0
+    text, tokens, parts, place = statement.whole, statement.tokens, [], 0
     for number, token in enumerate(tokens[:-2]):
         start, after = token.start, tokens[number + 1]
         if token.is_symbol("?") and in_order:
@@ -57,7 +74,7 @@ def bind_parameters(
     return "".join([*parts, text[place:]])
 
 
-def check_quoted(text: str, tokens: Sequence[Token], named: Mapping[str, Any]) -> None:
+def check_quoted(statement: Fragment, named: Mapping[str, Any]) -> None:
     """Refuse names in braces inside of quotes, which would stay as they are.
 
     Raises
@@ -68,10 +85,10 @@ def check_quoted(text: str, tokens: Sequence[Token], named: Mapping[str, Any]) -
     if not named:
         return
     braces = re.compile(rf"(?<!{{){{({'|'.join(map(re.escape, named))})\b")
-    for token in tokens:
+    for token in statement.tokens:
         if token.kind in (Kind.STRING, Kind.NAME) and braces.search(token.text):
             problem = "a name in braces stands for a whole value, and cannot be inside of quotes"
-            raise syntax_error(text, token.start, problem)
+            raise syntax_error(statement.whole, token.start, problem)
 
 
 def _separated(before: str, value: str, after: str) -> str:

@@ -1,57 +1,101 @@
-"""The grammar of Delta's statements.
+"""Statements by their grammar: one line for each, and the function that carries it out.
 
-A statement begins with its keywords; names follow by the grammar, and expressions and queries are
-cut out as text up to the keyword that ends them.
+A line is read from left to right. Words in upper case and symbols stand for themselves. ``name`` is
+an argument of the function; a method of `Parser` of this name reads it, or ``kind`` of
+``name:kind``. ``*name`` is several arguments. ``[...]`` is optional, and ``name=[...]`` is true if
+it is there. Names and literals are parsed; expressions and queries stay the user's text, up to the
+keyword that may come next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
-from sparkdelta.sql.grammar.change_grammar import (
-    CHANGES,
-    common_queries,
-    delete,
-    insert,
-    merge,
-    truncate,
-    update,
-    with_queries,
-)
+from sparkdelta.exceptions import StatementNotSupportedError
 from sparkdelta.sql.grammar.parser import Parser
-from sparkdelta.sql.grammar.statement_values import (
-    Alter,
-    CacheTable,
-    Convert,
-    DescribeColumn,
-    DescribeDetail,
-    DescribeHistory,
-    DescribeTable,
-    Generate,
-    Optimize,
-    Refresh,
-    Reorg,
-    Repair,
-    Restore,
-    ShowColumns,
-    ShowPartitions,
-    ShowProperties,
-    Statement,
-    UncacheTable,
-    Unsupported,
-    Vacuum,
-)
-from sparkdelta.sql.grammar.table_grammar import (
-    alter_table,
-    create_or_replace_table,
-    create_table,
-    drop_table,
-    replace_table,
-)
-from sparkdelta.sql.grammar.tokens import Kind
+from sparkdelta.sql.grammar.relations import named_query
+from sparkdelta.sql.grammar.tokens import Fragment
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+Kind: TypeAlias = Callable[..., Any]
+_Part: TypeAlias = "str | _Argument | _Option"
+
+CHANGES = ("INSERT", "MERGE", "DELETE", "UPDATE")
+"""The statements that may come after WITH."""
 _KINDS_OF_PLANS = ("EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL")
+_UP_TO_KEYWORD = {"alias", "expression", "of_rows", "assignments"}
+_PART = re.compile(r"(?P<option>(?:\w+=)?\[)|\]|[^\s\[\]]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement about a table.
+
+    Attributes
+    ----------
+    function
+        Carries it out; takes the table and the arguments.
+    only_delta
+        True if Spark's own SQL does not have it.
+    """
+
+    function: Callable[..., Any]
+    arguments: Mapping[str, Any]
+    only_delta: bool = False
+
+
+Rule: TypeAlias = Callable[[Parser], "Statement | None"]
+STATEMENTS: dict[str, Rule] = {}
+"""The rule of each statement by its first keywords; None is a statement that Spark has."""
+
+
+def statement(
+    *heads: str,
+    line: str = "table",
+    only_delta: bool = False,
+    rules: dict[str, Rule] = STATEMENTS,
+    **kinds: Kind,
+) -> Callable[[Function], Function]:
+    """Register a function as the one that carries out a statement.
+
+    Parameters
+    ----------
+    heads
+        The first keywords of the statement.
+    line
+        The grammar of what follows them.
+    rules
+        Where it is registered.
+    kinds
+        Functions of the parser that read arguments, by name.
+    """
+
+    def register(function: Function) -> Function:
+        parts = _parts(iter(_PART.finditer(line)), kinds)
+
+        def rule(parser: Parser) -> Statement:
+            arguments = dict[str, Any]()
+            _read(parser, parts, (), arguments)
+            return Statement(function, arguments, only_delta)
+
+        rules.update(dict.fromkeys(heads, rule))
+        return function
+
+    return register
+
+
+def unsupported(*heads: str) -> None:
+    """Register statements that are refused for Delta tables."""
+
+    def refuse(parser: Parser, head: str) -> None:
+        parser.table()
+        raise StatementNotSupportedError(statement=head)
+
+    STATEMENTS.update({head: partial(refuse, head=head) for head in heads})
 
 
 def parse(parser: Parser) -> Statement | None:
@@ -61,244 +105,124 @@ def parse(parser: Parser) -> Statement | None:
     ------
     StatementSyntaxError
         It is one of Delta's, and is not understood.
+    StatementNotSupportedError
+        It is none that Delta tables have here.
     """
-    cursor, queries = parser.cursor, ""
-    is_explained = cursor.accept("EXPLAIN")
-    if is_explained and cursor.token.is_word(*_KINDS_OF_PLANS):
-        cursor.next()
-    if cursor.peek("WITH"):
-        queries = common_queries(cursor)
-    if (queries or is_explained) and not cursor.token.is_word(*CHANGES):
+    is_explained = parser.accept("EXPLAIN")
+    if is_explained and parser.token.is_word(*_KINDS_OF_PLANS):
+        parser.next()
+    if parser.peek("WITH"):
+        parser.queries = common_queries(parser)
+    if (parser.queries or is_explained) and not parser.token.is_word(*CHANGES):
         return None
-    for words, rule in _RULES.items():
-        if cursor.accept(words):
-            statement = rule(parser)
-            if statement is None:
-                return None
-            cursor.expect_end()
-            if is_explained:
-                return Unsupported(statement.target, "EXPLAIN of a change of rows")
-            return with_queries(statement, queries) if queries else statement
-    return None
+    parser.operation = parser.token.text.upper()
+    found = next_rule(parser, STATEMENTS)
+    result = None if found is None else found(parser)
+    if result is not None:
+        parser.expect_end()
+        if is_explained:
+            raise StatementNotSupportedError(statement="EXPLAIN of a change of rows")
+    return result
 
 
-def _optimize(parser: Parser) -> Optimize:
-    cursor = parser.cursor
-    target, is_full = parser.table(), cursor.accept("FULL")
-    where, columns = parser.condition("ZORDER"), None
-    if cursor.accept("ZORDER BY"):
-        columns = cursor.names() if cursor.peek("(") else cursor.columns()
-    return Optimize(target, where, columns, is_full)
+def next_rule(parser: Parser, rules: Mapping[str, Rule]) -> Rule | None:
+    """Go past the most keywords that begin a rule, and return it; None if there are none."""
+    heads = [head for head in rules if parser.peek(head)]
+    if not heads:
+        return None
+    head = max(heads, key=lambda head: len(head.split()))
+    parser.accept(head)
+    return rules[head]
 
 
-def _reorg(parser: Parser) -> Reorg:
-    cursor = parser.cursor
-    cursor.expect("TABLE")
-    target, where = parser.table(), parser.condition("APPLY")
-    cursor.expect("APPLY ( PURGE )")
-    return Reorg(target, where)
+def common_queries(parser: Parser) -> Fragment:
+    """Go past WITH and its queries, and return these."""
+    start = parser.place
+    parser.next()
+    parser.accept("RECURSIVE")
+
+    def query() -> None:
+        named_query(parser)
+        parser.in_parentheses()
+
+    parser.listed(query)
+    return parser.fragment(start)
 
 
-def _restore(parser: Parser) -> Restore:
-    cursor = parser.cursor
-    cursor.accept("TABLE")
-    target = parser.table()
-    cursor.accept("TO")
-    version = parser.version()
-    if version is not None:
-        return Restore(target, version, None)
-    if not parser.takes_time():
-        raise cursor.error("VERSION AS OF or TIMESTAMP AS OF is expected")
-    return Restore(target, None, cursor.expression())
+@dataclass(frozen=True, slots=True)
+class _Argument:
+    """An argument; without a name several of them, by name."""
+
+    name: str | None
+    kind: Kind
+    is_up_to_keyword: bool
 
 
-def _history(parser: Parser) -> DescribeHistory:
-    target = parser.table()
-    return DescribeHistory(
-        target, parser.cursor.number() if parser.cursor.accept("LIMIT") else None
-    )
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """Parts that are there if some words are; `flag` is an argument that is then true."""
+
+    flag: str | None
+    words: str
+    parts: tuple[_Part, ...]
 
 
-def _detail(parser: Parser) -> DescribeDetail:
-    return DescribeDetail(parser.table())
-
-
-_NO_TABLES = ("CATALOG", "DATABASE", "FUNCTION", "NAMESPACE", "PROCEDURE", "QUERY", "SCHEMA")
-
-
-def _describe(parser: Parser) -> DescribeTable | DescribeColumn | Unsupported:
-    cursor = parser.cursor
-    if cursor.token.is_word(*_NO_TABLES) and cursor.ahead().kind is not Kind.END:
-        raise cursor.error("a table is expected")  # it is Spark's
-    cursor.accept("TABLE")
-    is_extended = cursor.accept("EXTENDED") or cursor.accept("FORMATTED")
-    target = parser.table()
-    if cursor.peek("PARTITION (") or cursor.peek("AS JSON"):
-        cursor.rest()
-        return Unsupported(target, "DESCRIBE of a partition, or AS JSON")
-    if cursor.token.is_name:
-        return DescribeColumn(target, cursor.name(), is_extended)
-    return DescribeTable(target, is_extended)
-
-
-def _show_partitions(parser: Parser) -> ShowPartitions:
-    target = parser.table()
-    partition = parser.partition() if parser.cursor.accept("PARTITION") else {}
-    if None in partition.values():
-        raise parser.cursor.error("each column of PARTITION needs a value")
-    return ShowPartitions(target, partition)
-
-
-def _show_columns(parser: Parser) -> ShowColumns:
-    cursor = parser.cursor
-    if not cursor.accept("IN"):
-        cursor.expect("FROM")
-    target = parser.table()
-    if cursor.accept("IN") or cursor.accept("FROM"):
-        parser.target = target = (*cursor.name(), *target)
-    return ShowColumns(target)
-
-
-def _properties(parser: Parser) -> ShowProperties:
-    cursor, target, key = parser.cursor, parser.table(), None
-    if cursor.accept("("):
-        is_string = cursor.token.kind is Kind.STRING
-        key = cursor.string() if is_string else ".".join(cursor.name())
-        cursor.expect(")")
-    return ShowProperties(target, key)
-
-
-def _generate(parser: Parser) -> Generate:
-    mode = parser.cursor.word()
-    parser.cursor.expect("FOR TABLE")
-    return Generate(parser.table(), mode)
-
-
-def _convert(parser: Parser) -> Convert:
-    cursor, target = parser.cursor, parser.table()
-    has_none = cursor.accept("NO STATISTICS")
-    partitions = cursor.in_parentheses() if cursor.accept("PARTITIONED BY") else None
-    return Convert(target, partitions, not has_none)
-
-
-def _vacuum(parser: Parser) -> Vacuum:
-    cursor = parser.cursor
-    vacuum, seen = Vacuum(target=parser.table()), set[str]()
-    while cursor.token.kind is not Kind.END:
-        word = cursor.token.text.upper()
-        clause = "LITE or FULL" if word in ("LITE", "FULL") else word
-        if clause in seen:
-            raise cursor.error(f"{clause} is there twice")
-        seen.add(clause)
-        if cursor.accept("LITE"):
-            vacuum = replace(vacuum, mode="lite")
-        elif cursor.accept("USING INVENTORY"):
-            is_query = cursor.peek("(")
-            text = f"({cursor.in_parentheses()})" if is_query else cursor.column()
-            vacuum = replace(vacuum, inventory=text)
-        elif cursor.accept("RETAIN"):
-            vacuum = replace(vacuum, retention_hours=cursor.hours())
-            cursor.expect("HOURS")
-        elif cursor.accept("DRY RUN"):
-            vacuum = replace(vacuum, dry_run=True)
+def _parts(line: Iterator[re.Match[str]], kinds: Mapping[str, Kind]) -> tuple[_Part, ...]:
+    """Return the parts of a line up to the bracket that closes it."""
+    parts = list[_Part]()
+    for part in line:
+        text = part[0]
+        if text == "]":
+            break
+        if part["option"]:
+            words, *inner = _parts(line, kinds)
+            assert isinstance(words, str)
+            parts.append(_Option(text[:-2] or None, words, tuple(inner)))
+        elif text == text.upper():
+            is_next = parts and isinstance(parts[-1], str)
+            parts.append(f"{parts.pop()} {text}" if is_next else text)
         else:
-            cursor.expect("FULL")
-    return vacuum
+            name, _, kind = text.lstrip("*").partition(":")
+            method = kind or name
+            read = kinds[name] if name in kinds else getattr(Parser, method)
+            is_named = not text.startswith("*") and method != "table"
+            parts.append(_Argument(name if is_named else None, read, method in _UP_TO_KEYWORD))
+    return tuple(parts)
 
 
-def _comment(parser: Parser) -> Alter:
-    """Return ``COMMENT ON TABLE t IS 'x'``; NULL is an empty comment."""
-    cursor, target = parser.cursor, parser.table()
-    cursor.expect("IS")
-    text = "" if cursor.accept("NULL") else cursor.string()
-    return Alter(target, "set_properties", ({"comment": text},), {})
+def _read(
+    parser: Parser, parts: tuple[_Part, ...], after: tuple[str, ...], arguments: dict[str, Any]
+) -> None:
+    """Go past the parts of a line, and add its arguments.
 
-
-def _refresh(parser: Parser) -> Refresh:
-    return Refresh(parser.table())
-
-
-def _cache(parser: Parser, *, is_lazy: bool = False) -> CacheTable | Unsupported:
-    cursor, target = parser.cursor, parser.table()
-    options = cursor.properties() if cursor.accept("OPTIONS") else {}
-    if cursor.token.kind is not Kind.END:
-        cursor.rest()
-        return Unsupported(target, "CACHE TABLE of a query by the name of a Delta table")
-    return CacheTable(target, is_lazy, options)
-
-
-def _cache_lazily(parser: Parser) -> CacheTable | Unsupported:
-    return _cache(parser, is_lazy=True)
-
-
-def _uncache(parser: Parser) -> UncacheTable:
-    parser.cursor.accept("IF EXISTS")
-    return UncacheTable(parser.table())
-
-
-def _partition_extended(parser: Parser) -> Unsupported | None:
-    """Return ``SHOW TABLE EXTENDED`` of a partition; None if it is about tables, as Spark has
-    them.
+    Parameters
+    ----------
+    after
+        The words that may come after the parts.
     """
-    cursor = parser.cursor
-    database = cursor.name() if cursor.accept("IN") or cursor.accept("FROM") else ()
-    cursor.accept("LIKE")
-    target = (*database, cursor.string())
-    if not cursor.accept("PARTITION"):
-        return None
-    parser.target = target
-    cursor.rest()
-    return Unsupported(target, "SHOW TABLE EXTENDED of a partition")
+    for number, part in enumerate(parts, 1):
+        if isinstance(part, str):
+            parser.expect(part)
+            continue
+        ends = _starts(parts[number:], after)
+        if isinstance(part, _Option):
+            if parser.accept(part.words):
+                arguments.update({part.flag: True} if part.flag else {})
+                _read(parser, part.parts, ends, arguments)
+            continue
+        value = part.kind(parser, *ends) if part.is_up_to_keyword else part.kind(parser)
+        if part.name is not None and value is not None:
+            arguments[part.name] = value
+        elif isinstance(value, Mapping):
+            arguments.update(value)
 
 
-def _repair(parser: Parser) -> Repair:
-    return Repair(parser.table(), parser.cursor.accept("DRY RUN"))
-
-
-def _unsupported(name: str) -> Callable[[Parser], Unsupported]:
-    def unsupported(parser: Parser) -> Unsupported:
-        target = parser.table()
-        parser.cursor.rest()
-        return Unsupported(target, name)
-
-    return unsupported
-
-
-_RULES: Mapping[str, Callable[[Parser], Statement | None]] = {
-    "DELETE FROM": delete,
-    "UPDATE": update,
-    "MERGE": merge,
-    "INSERT": insert,
-    "OPTIMIZE": _optimize,
-    "REORG": _reorg,
-    "RESTORE": _restore,
-    "DESCRIBE HISTORY": _history,
-    "DESC HISTORY": _history,
-    "DESCRIBE DETAIL": _detail,
-    "DESC DETAIL": _detail,
-    "DESCRIBE": _describe,
-    "DESC": _describe,
-    "SHOW TBLPROPERTIES": _properties,
-    "SHOW COLUMNS": _show_columns,
-    "SHOW CREATE TABLE": _unsupported("SHOW CREATE TABLE"),
-    "SHOW PARTITIONS": _show_partitions,
-    "SHOW TABLE EXTENDED": _partition_extended,
-    "CREATE TABLE": create_table,
-    "CREATE OR REPLACE TABLE": create_or_replace_table,
-    "REPLACE TABLE": replace_table,
-    "DROP TABLE": drop_table,
-    "ALTER TABLE": alter_table,
-    "COMMENT ON TABLE": _comment,
-    "REFRESH TABLE": _refresh,
-    "ANALYZE TABLE": _unsupported("ANALYZE TABLE"),
-    "CACHE TABLE": _cache,
-    "CACHE LAZY TABLE": _cache_lazily,
-    "UNCACHE TABLE": _uncache,
-    "MSCK REPAIR TABLE": _unsupported("MSCK REPAIR TABLE"),
-    "GENERATE": _generate,
-    "VACUUM": _vacuum,
-    "CONVERT TO DELTA": _convert,
-    "FSCK REPAIR TABLE": _repair,
-    "TRUNCATE TABLE": truncate,
-}
-"""The rule of each statement, by its first keywords."""
+def _starts(parts: tuple[_Part, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words that may come first."""
+    found = list[str]()
+    for part in parts:
+        if isinstance(part, _Option):
+            found.append(part.words.split()[0])
+        else:
+            return (*found, *([part.split()[0]] if isinstance(part, str) else ()))
+    return (*found, *after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -51,6 +52,35 @@ class Token:
         return self.kind in (Kind.WORD, Kind.NAME)
 
 
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A part of a text, with its tokens and some for its end, so that a few can be looked at.
+
+    Attributes
+    ----------
+    whole
+        The text that it is a part of.
+    follows_from
+        True if it comes after FROM, which is not among its tokens.
+    """
+
+    whole: str
+    tokens: tuple[Token, ...]
+    start: int
+    end: int
+    follows_from: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.whole[self.start : self.end]
+
+
+def with_ends(tokens: Sequence[Token], place: int = 0) -> tuple[Token, ...]:
+    """Return tokens with some for their end, which is at a place of the text if there are none."""
+    end = tokens[-1].end if tokens else place
+    return (*tokens, *[Token(Kind.END, "", end, end)] * _LOOK_AHEAD)
+
+
 class _Tokenizer(Databricks.Tokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()  # else the rest of a statement is one token
     KEYWORDS: ClassVar[dict[str, TokenType]] = {
@@ -75,9 +105,9 @@ _CHARACTERS = {
 _LOOK_AHEAD = 4
 
 
-def tokenize(text: str) -> tuple[Token, ...] | None:
-    """Return the tokens of a text and some for its end, so that a few of them can always be looked
-    at; None if the text is not SQL, or has comments that Spark does not take for comments.
+def tokenize(text: str) -> Fragment | None:
+    """Return the tokens of a text; None if it is not SQL, or has comments that Spark does not take
+    for comments.
     """
     found: list[Token] = []
     try:
@@ -115,8 +145,7 @@ def tokenize(text: str) -> tuple[Token, ...] | None:
         return None
     while found and found[-1].is_symbol(";"):
         found.pop()
-    end = found[-1].end if found else 0
-    return (*found, *[Token(Kind.END, "", end, end)] * _LOOK_AHEAD)
+    return Fragment(text, with_ends(found), 0, len(text))
 
 
 def _is_blank(text: str) -> bool:

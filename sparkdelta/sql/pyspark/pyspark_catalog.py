@@ -22,20 +22,17 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError, TableAlreadyExistsError
-from sparkdelta.sql.grammar.statement_values import (
-    DropTable,
-    Name,
-    ShowPartitions,
-    Statement,
-    Truncate,
-    Unsupported,
+from sparkdelta.exceptions import (
+    InvalidArgumentError,
+    StatementNotSupportedError,
+    TableAlreadyExistsError,
 )
 from sparkdelta.sql.statements.cached_tables import cache_table, is_cached, uncache_table
-from sparkdelta.sql.statements.descriptions import all_properties, shown_partitions
-from sparkdelta.sql.statements.execution import run_statement
+from sparkdelta.sql.statements.descriptions import all_properties, show_partitions
+from sparkdelta.sql.statements.maintenance_statements import drop_table, truncate_table
 from sparkdelta.sql.statements.options import is_delta, table_properties
 from sparkdelta.sql.statements.queries import SparkSql
+from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import (
     NewTable,
     path_in_name,
@@ -47,27 +44,73 @@ from sparkdelta.table.listing.table_names import (
 MAX_PARTITIONS = 1_000_000
 
 
+def _of_delta_table(method: Callable[..., Any]) -> Replacement:
+    """Return a replacement that leaves to PySpark's method what is not about a Delta table.
+
+    Parameters
+    ----------
+    method
+        Takes the table, and what PySpark's method takes after its name.
+    """
+
+    def replacement(
+        original: Original, catalog: Catalog, tableName: str, *args: Any, **kwargs: Any
+    ) -> Any:
+        table = _delta_table(catalog, tableName)
+        if table is None:
+            return original(catalog, tableName, *args, **kwargs)
+        return method(table, *args, **kwargs)
+
+    return replacement
+
+
+def _delta_table(catalog: Any, name: str, database: str | None = None) -> StatementTable | None:
+    """Return the Delta table of a name in a session that is enabled; None for other tables."""
+    spark: SparkSession = catalog._sparkSession
+    if not is_enabled(spark):
+        return None
+    try:
+        parts = table_name(name)
+    except InvalidArgumentError:  # Spark tells what is wrong with the name
+        return None
+    parts = parts if database is None else (database, *parts)
+    path = table_path(spark, parts)
+    sql = SparkSql(spark, spark.sql, {}, session_time_zone(spark))
+    return None if path is None else StatementTable(sql, parts, path)
+
+
+def _refused(statement: str) -> Replacement:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise StatementNotSupportedError(statement=statement)
+
+    return _of_delta_table(refuse)
+
+
+drop = _of_delta_table(lambda table, *_, **__: drop_table(table))
+truncate = _of_delta_table(lambda table, *_, **__: truncate_table(table))
+analyze_table = _refused("ANALYZE TABLE")
+get_create_table_string = _refused("SHOW CREATE TABLE")
+recover_partitions = _refused("MSCK REPAIR TABLE")
+
+
 def table_exists(
     original: Original, catalog: Catalog, tableName: str, dbName: str | None = None
 ) -> bool:
     """``Catalog.tableExists``."""
-    return _found(catalog, tableName, dbName) is not None or original(catalog, tableName, dbName)
+    is_delta_table = _delta_table(catalog, tableName, dbName) is not None
+    return is_delta_table or original(catalog, tableName, dbName)
 
 
-def get_table(original: Original, catalog: Catalog, tableName: str) -> Table:
+@_of_delta_table
+def get_table(table: StatementTable) -> Table:
     """``Catalog.getTable``."""
-    found = _found(catalog, tableName)
-    if found is None:
-        table: Table = original(catalog, tableName)
-        return table
-    spark, name, path = found
-    database = with_database(spark, name)[-2]
+    spark, name = table.spark, table.name
     is_managed = path_in_name(name) is None and engine_of(spark).is_managed(name)
     return Table(
         name=name[-1],
         catalog=SESSION_CATALOG,
-        namespace=[database],
-        description=load_snapshot(spark, path).metadata.description,
+        namespace=[with_database(spark, name)[-2]],
+        description=table.snapshot.metadata.description,
         tableType="MANAGED" if is_managed else "EXTERNAL",
         isTemporary=False,
     )
@@ -112,51 +155,41 @@ def list_columns(
     original: Original, catalog: Catalog, tableName: str, dbName: str | None = None
 ) -> list[Column]:
     """``Catalog.listColumns``."""
-    found = _found(catalog, tableName, dbName)
-    if found is None:
+    table = _delta_table(catalog, tableName, dbName)
+    if table is None:
         columns: list[Column] = original(catalog, tableName, dbName)
         return columns
-    snapshot = load_snapshot(found[0], found[2])
-    partitions = snapshot.metadata.partition_columns
     return [
         Column(
             name=field.name,
             description=(field.metadata or {}).get("comment"),
             dataType=field.dataType.simpleString(),
             nullable=field.nullable,
-            isPartition=field.name in partitions,
+            isPartition=field.name in table.snapshot.metadata.partition_columns,
             isBucket=False,
             isCluster=False,
         )
-        for field in snapshot.schema.fields
+        for field in table.snapshot.schema.fields
     ]
 
 
-def refresh_table(original: Original, catalog: Catalog, tableName: str) -> None:
+@_of_delta_table
+def refresh_table(table: StatementTable) -> None:
     """``Catalog.refreshTable``: each read of a Delta table finds its latest version."""
-    if _found(catalog, tableName) is None:
-        original(catalog, tableName)
 
 
-def get_table_properties(original: Original, catalog: Catalog, tableName: str) -> dict[str, str]:
+@_of_delta_table
+def get_table_properties(table: StatementTable) -> dict[str, str]:
     """``Catalog.getTableProperties``, as ``SHOW TBLPROPERTIES``."""
-    found = _found(catalog, tableName)
-    if found is None:
-        properties: dict[str, str] = original(catalog, tableName)
-        return properties
-    return dict(sorted(all_properties(load_snapshot(found[0], found[2])).items()))
+    return dict(sorted(all_properties(table.snapshot).items()))
 
 
-def list_partitions(original: Original, catalog: Catalog, tableName: str) -> list[Any]:
+@_of_delta_table
+def list_partitions(table: StatementTable) -> list[Any]:
     """``Catalog.listPartitions``: the partitions of ``SHOW PARTITIONS``, as Spark names them."""
-    found = _found(catalog, tableName)
-    if found is None:
-        partitions: list[Any] = original(catalog, tableName)
-        return partitions
     from pyspark.sql.catalog import TablePartition  # later versions have it
 
-    spark, name, path = found
-    shown = shown_partitions(_sql_of(spark), path, ShowPartitions(name, {}))
+    shown = show_partitions(table)
     texts = shown.select(*(shown[quoted(each)].cast("string") for each in shown.columns))
     rows = read_rows(texts, what="partitions of a catalog", bound=MAX_PARTITIONS)
     return [
@@ -165,72 +198,19 @@ def list_partitions(original: Original, catalog: Catalog, tableName: str) -> lis
     ]
 
 
-def cache(
-    original: Original, catalog: Catalog, tableName: str, storageLevel: StorageLevel | None = None
-) -> None:
+@_of_delta_table
+def cache(table: StatementTable, storageLevel: StorageLevel | None = None) -> None:
     """``Catalog.cacheTable``."""
-    found = _found(catalog, tableName)
-    if found is None:
-        original(catalog, tableName, storageLevel)
-    else:
-        cache_table(found[0], found[2], storageLevel)
+    cache_table(table.spark, table.path, storageLevel)
 
 
-def uncache(original: Original, catalog: Catalog, tableName: str) -> None:
+@_of_delta_table
+def uncache(table: StatementTable) -> None:
     """``Catalog.uncacheTable``."""
-    found = _found(catalog, tableName)
-    if found is None:
-        original(catalog, tableName)
-    else:
-        uncache_table(found[0], found[2])
+    uncache_table(table.spark, table.path)
 
 
-def is_in_cache(original: Original, catalog: Catalog, tableName: str) -> bool:
+@_of_delta_table
+def is_in_cache(table: StatementTable) -> bool:
     """``Catalog.isCached``."""
-    found = _found(catalog, tableName)
-    return bool(original(catalog, tableName)) if found is None else is_cached(found[0], found[2])
-
-
-def _by_statement(statement: Callable[[Name], Statement]) -> Replacement:
-    """Return a method that runs the SQL statement of the same effect."""
-
-    def method(
-        original: Original, catalog: Catalog, tableName: str, *args: Any, **kwargs: Any
-    ) -> Any:
-        found = _found(catalog, tableName)
-        if found is None:
-            return original(catalog, tableName, *args, **kwargs)
-        spark, name, path = found
-        run_statement(_sql_of(spark), path, statement(name))
-        return None
-
-    return method
-
-
-drop_table = _by_statement(DropTable)
-truncate_table = _by_statement(Truncate)
-analyze_table = _by_statement(lambda name: Unsupported(name, "ANALYZE TABLE"))
-get_create_table_string = _by_statement(lambda name: Unsupported(name, "SHOW CREATE TABLE"))
-recover_partitions = _by_statement(lambda name: Unsupported(name, "MSCK REPAIR TABLE"))
-
-
-def _sql_of(spark: SparkSession) -> SparkSql:
-    return SparkSql(spark, spark.sql, {}, session_time_zone(spark))
-
-
-def _found(
-    catalog: Any, name: str, database: str | None = None
-) -> tuple[SparkSession, tuple[str, ...], str] | None:
-    """Return the session of a catalog, and the parts of the name of a Delta table and its path;
-    None for other tables.
-    """
-    spark: SparkSession = catalog._sparkSession
-    if not is_enabled(spark):
-        return None
-    try:
-        parts = table_name(name)
-    except InvalidArgumentError:  # Spark tells what is wrong with the name
-        return None
-    parts = parts if database is None else (database, *parts)
-    path = table_path(spark, parts)
-    return None if path is None else (spark, parts, path)
+    return is_cached(table.spark, table.path)

@@ -14,14 +14,14 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError, StatementNotSupportedError
-from sparkdelta.sql.grammar.statement_values import Insert
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
-from sparkdelta.sql.statements.inserted_rows import inserted_rows
+from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
 from sparkdelta.sql.statements.options import check_no_schema, given_location, is_delta, one_path
 from sparkdelta.sql.statements.reading import read
 from sparkdelta.sql.statements.statement_text import run_sql
@@ -110,9 +110,8 @@ def insert_into(
     overwrites = state.mode is not None and state.mode.lower() == "overwrite"
     if overwrite is not None:
         overwrites = overwrite
-    rows = inserted_rows(
-        state.rows, path, Insert(target=(), query=""), time_zone=session_time_zone(spark)
-    )
+    snapshot = load_snapshot(spark, path)
+    rows = inserted_rows(state.rows, snapshot, Insertion(), time_zone=session_time_zone(spark))
     mode = "overwrite" if overwrites else "append"
     pyspark_writing.save(replace(state, rows=rows, mode=mode), path, rounds=True)
 
@@ -265,7 +264,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.analyzeTable": pyspark_catalog.analyze_table,
     "Catalog.cacheTable": pyspark_catalog.cache,
     "Catalog.createTable": pyspark_catalog.create_table,
-    "Catalog.dropTable": pyspark_catalog.drop_table,
+    "Catalog.dropTable": pyspark_catalog.drop,
     "Catalog.getCreateTableString": pyspark_catalog.get_create_table_string,
     "Catalog.getTable": pyspark_catalog.get_table,
     "Catalog.getTableProperties": pyspark_catalog.get_table_properties,
@@ -275,7 +274,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.recoverPartitions": pyspark_catalog.recover_partitions,
     "Catalog.refreshTable": pyspark_catalog.refresh_table,
     "Catalog.tableExists": pyspark_catalog.table_exists,
-    "Catalog.truncateTable": pyspark_catalog.truncate_table,
+    "Catalog.truncateTable": pyspark_catalog.truncate,
     "Catalog.uncacheTable": pyspark_catalog.uncache,
     "DataFrame.mergeInto": merge_into,
     "DataFrameReader.changes": changes,

@@ -1,8 +1,8 @@
-"""DESCRIBE of tables and columns, SHOW COLUMNS, SHOW PARTITIONS and SHOW TBLPROPERTIES."""
+"""DESCRIBE of tables, columns, history and details; SHOW COLUMNS, PARTITIONS and TBLPROPERTIES."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
@@ -21,43 +20,81 @@ from sparkdelta.exceptions import (
     NonPartitionColumnReferenceError,
     ShownPartitionColumnError,
     ShownPartitionTableError,
+    StatementNotSupportedError,
 )
-from sparkdelta.sql.grammar.statement_values import (
-    DescribeColumn,
-    DescribeTable,
-    ShowColumns,
-    ShowPartitions,
-    ShowProperties,
-)
+from sparkdelta.sql.grammar.parser import Name, Parser
+from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, statement, unsupported
+from sparkdelta.sql.grammar.tokens import Kind
 from sparkdelta.sql.statements.inserted_rows import partition_condition
-from sparkdelta.sql.statements.queries import SparkSql
+from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import path_in_name, with_database
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinality, 0), 1) > 0"
 
 
-def described_table(sql: SparkSql, path: str, statement: DescribeTable) -> DataFrame:
-    """DESCRIBE TABLE."""
-    snapshot = load_snapshot(sql.spark, path)
-    by_name = {field.name: field for field in snapshot.schema.fields}
-    partitions = [by_name[name] for name in snapshot.metadata.partition_columns]
-    rows: list[tuple[str, str, str | None]] = [*map(_column, snapshot.schema.fields)]
+_NO_TABLES = ("CATALOG", "DATABASE", "FUNCTION", "NAMESPACE", "PROCEDURE", "QUERY", "SCHEMA")
+
+unsupported("SHOW CREATE TABLE", "ANALYZE TABLE", "MSCK REPAIR TABLE")
+
+
+@statement("DESCRIBE|DESC HISTORY", line="table [LIMIT limit:number]")
+def _describe_history(table: StatementTable, limit: int | None = None) -> DataFrame:
+    return table.delta.history(limit)
+
+
+@statement("DESCRIBE|DESC DETAIL")
+def _describe_detail(table: StatementTable) -> DataFrame:
+    return table.delta.detail()
+
+
+def _described(parser: Parser) -> dict[str, Any]:
+    """Go past ``[TABLE] [EXTENDED] table [column]``."""
+    if parser.token.is_word(*_NO_TABLES) and parser.ahead().kind is not Kind.END:
+        raise parser.error("a table is expected")  # it is Spark's
+    parser.accept("TABLE")
+    extended = parser.accept("EXTENDED|FORMATTED")
+    parser.table()
+    if parser.peek("PARTITION (") or parser.peek("AS JSON"):
+        raise StatementNotSupportedError(statement="DESCRIBE of a partition, or AS JSON")
+    if parser.token.is_name:
+        return {"column": parser.name()}
+    return {"extended": True} if extended else {}
+
+
+@statement("DESCRIBE|DESC", line="*described", described=_described)
+def _describe(
+    table: StatementTable, *, extended: bool = False, column: Name | None = None
+) -> DataFrame:
+    fields = table.snapshot.schema.fields
+    if column is not None:
+        return _column_info(table, ".".join(column))
+    by_name = {field.name: field for field in fields}
+    partitions = [by_name[name] for name in table.snapshot.metadata.partition_columns]
+    rows: list[tuple[str, str, str | None]] = [*map(_column, fields)]
     if partitions:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
         rows += map(_column, partitions)
-    if statement.is_extended:
-        rows += _details(sql, snapshot, statement.target)
-    return text_rows(sql.spark, ("col_name", "data_type", "comment"), rows)
+    if extended:
+        rows += _details(table)
+    return text_rows(table.spark, ("col_name", "data_type", "comment"), rows)
 
 
-def _details(
-    sql: SparkSql, snapshot: Snapshot, name: Sequence[str]
-) -> Iterator[tuple[str, str, str | None]]:
+def _column_info(table: StatementTable, name: str) -> DataFrame:
+    field = field_named(table.snapshot.schema, name)
+    if field is None:
+        raise ColumnNotFoundError(column=name, available=table.snapshot.schema.names)
+    _, data_type, comment = _column(field)
+    rows = [("col_name", field.name), ("data_type", data_type), ("comment", comment or "NULL")]
+    return text_rows(table.spark, ("info_name", "info_value"), rows)
+
+
+def _details(table: StatementTable) -> Iterator[tuple[str, str, str | None]]:
     """Yield the rows of DESCRIBE EXTENDED after those of the columns."""
+    snapshot, name = table.snapshot, table.name
     yield from (("", "", ""), ("# Detailed Table Information", "", ""))
     if path_in_name(name) is None:
-        database = with_database(sql.spark, name)[-2]
+        database = with_database(table.spark, name)[-2]
         yield from (("Catalog", SESSION_CATALOG, ""), ("Database", database, ""))
         yield "Table", name[-1], ""
     if snapshot.metadata.description is not None:
@@ -79,63 +116,87 @@ def _column(field: StructField) -> tuple[str, str, str | None]:
     return field.name, field.dataType.simpleString(), comment
 
 
-def described_column(sql: SparkSql, path: str, statement: DescribeColumn) -> DataFrame:
-    """DESCRIBE of a column."""
-    snapshot = load_snapshot(sql.spark, path)
-    name = ".".join(statement.column)
-    field = field_named(snapshot.schema, name)
-    if field is None:
-        raise ColumnNotFoundError(column=name, available=snapshot.schema.names)
-    _, data_type, comment = _column(field)
-    rows = [("col_name", field.name), ("data_type", data_type), ("comment", comment or "NULL")]
-    return text_rows(sql.spark, ("info_name", "info_value"), rows)
+def _shown_values(parser: Parser) -> Mapping[str, str | None]:
+    values = parser.partition()
+    if None in values.values():
+        raise parser.error("each column of PARTITION needs a value")
+    return values
 
 
-def shown_partitions(sql: SparkSql, path: str, statement: ShowPartitions) -> DataFrame:
+@statement("SHOW PARTITIONS", line="table [PARTITION partition]", partition=_shown_values)
+def show_partitions(
+    table: StatementTable, partition: Mapping[str, str | None] | None = None
+) -> DataFrame:
     """SHOW PARTITIONS: those with live files, as the log has them.
+
+    Parameters
+    ----------
+    partition
+        The values that are asked for, as SQL text by column.
 
     Raises
     ------
     ShownPartitionTableError, ShownPartitionColumnError
         The table has no partition columns, or not this one.
     """
-    snapshot = load_snapshot(sql.spark, path)
+    snapshot = table.snapshot
     names = snapshot.metadata.partition_columns
     if not names:
         raise ShownPartitionTableError(path=snapshot.path)
     try:
-        where = partition_condition(snapshot, statement.partition, time_zone=sql.time_zone)
+        where = partition_condition(snapshot, partition or {}, time_zone=table.sql.time_zone)
     except NonPartitionColumnReferenceError as error:
         raise ShownPartitionColumnError(
             column=error.column, path=snapshot.path, available=names
         ) from None
     files = snapshot.add_files().where(_HAS_ROWS)
-    values = [F.col(f"partitionValues_parsed.{quoted(name)}").alias(name) for name in names]
-    partitions = files.select(*values).distinct()
+    shown = [F.col(f"partitionValues_parsed.{quoted(name)}").alias(name) for name in names]
+    partitions = files.select(*shown).distinct()
     return partitions if where is None else partitions.where(where)
 
 
-def shown_columns(sql: SparkSql, path: str, statement: ShowColumns) -> DataFrame:  # noqa: ARG001
-    """SHOW COLUMNS."""
-    names = load_snapshot(sql.spark, path).schema.names
-    return text_rows(sql.spark, ("col_name",), [(name,) for name in names])
+def _table_of_database(parser: Parser) -> None:
+    """Go past ``FROM table [FROM database]``."""
+    parser.expect("FROM|IN")
+    name = parser.table()
+    if parser.accept("FROM|IN"):
+        parser.target = (*parser.name(), *name)
 
 
-def shown_properties(sql: SparkSql, path: str, statement: ShowProperties) -> DataFrame:
-    """SHOW TBLPROPERTIES."""
-    found, key = all_properties(load_snapshot(sql.spark, path)), statement.key
+@statement("SHOW COLUMNS", line="*table_of_database", table_of_database=_table_of_database)
+def _show_columns(table: StatementTable) -> DataFrame:
+    names = table.snapshot.schema.names
+    return text_rows(table.spark, ("col_name",), [(name,) for name in names])
+
+
+@statement("SHOW TBLPROPERTIES", line="table [( key:property )]")
+def _show_properties(table: StatementTable, key: str | None = None) -> DataFrame:
+    properties = all_properties(table.snapshot)
     if key is not None:
-        missing = f"Table {_shown_name(sql, statement.target)} does not have property: {key}"
-        found = {key: found.get(key, missing)}
-    return text_rows(sql.spark, ("key", "value"), sorted(found.items()))
+        missing = f"Table {_shown_name(table)} does not have property: {key}"
+        properties = {key: properties.get(key, missing)}
+    return text_rows(table.spark, ("key", "value"), sorted(properties.items()))
 
 
-def _shown_name(sql: SparkSql, name: Sequence[str]) -> str:
+def _shown_name(table: StatementTable) -> str:
     """Return the name of a table with catalog and database, or its path."""
-    if path_in_name(name) is not None:
-        return quoted_path(name)
-    database = with_database(sql.spark, name)[-2]
-    return f"{SESSION_CATALOG}.{database}.{name[-1]}"
+    if path_in_name(table.name) is not None:
+        return quoted_path(table.name)
+    database = with_database(table.spark, table.name)[-2]
+    return f"{SESSION_CATALOG}.{database}.{table.name[-1]}"
+
+
+def _show_extended(parser: Parser) -> None:
+    """Refuse ``SHOW TABLE EXTENDED`` of a partition; about tables, it is as Spark has it."""
+    database = parser.name() if parser.accept("FROM|IN") else ()
+    parser.accept("LIKE")
+    name = (*database, parser.string())
+    if parser.accept("PARTITION"):
+        parser.target = name
+        raise StatementNotSupportedError(statement="SHOW TABLE EXTENDED of a partition")
+
+
+STATEMENTS["SHOW TABLE EXTENDED"] = _show_extended
 
 
 def all_properties(snapshot: Snapshot) -> dict[str, str]:

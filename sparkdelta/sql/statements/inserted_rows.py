@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,7 +20,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.protocol_upgrades import (
     CURRENT_DEFAULT,
@@ -39,8 +39,8 @@ from sparkdelta.exceptions import (
     MetadataMismatchError,
     NonPartitionColumnReferenceError,
 )
-from sparkdelta.sql.grammar.statement_values import Insert
-from sparkdelta.sql.grammar.tokens import tokenize
+from sparkdelta.sql.grammar.tokens import Fragment, tokenize
+from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import table_name
 from sparkdelta.table.rows.column_binding import with_values
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -50,7 +50,44 @@ _TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 _FILLED = {CURRENT_DEFAULT, *_FILLED_BY_TABLE}
 
 
-def inserted_rows(rows: DataFrame, path: str, statement: Insert, *, time_zone: str) -> DataFrame:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Insertion:
+    """The columns of a table that rows fill.
+
+    Attributes
+    ----------
+    columns
+        Their names as SQL text; None for all.
+    partition
+        The values of some of them as SQL text, or None where the rows have it.
+    by_name
+        True if columns of the same names are matched, not those at the same place.
+    evolves
+        True if the rows may have columns that the table does not have.
+    """
+
+    columns: tuple[str, ...] | None = None
+    partition: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+    by_name: bool = False
+    evolves: bool = False
+
+    @property
+    def constants(self) -> dict[str, str]:
+        """The values that are given as SQL text, by column."""
+        return {name: text for name, text in self.partition.items() if text is not None}
+
+    def names(self, schema: StructType, elsewhere: Iterable[str]) -> list[str]:
+        """Return the names of the columns in the order of the rows', without some others."""
+        names = schema.names
+        if self.columns is not None:
+            names = [".".join(table_name(column)) for column in self.columns]
+        others = set(map(name_key, elsewhere))
+        return [name for name in names if name_key(name) not in others]
+
+
+def inserted_rows(
+    rows: DataFrame, snapshot: Snapshot, insertion: Insertion, *, time_zone: str
+) -> DataFrame:
     """Return the rows of a query under the names of the table's columns.
 
     As other columns that an INSERT does not name, partition columns get nulls, unless the table
@@ -68,57 +105,60 @@ def inserted_rows(rows: DataFrame, path: str, statement: Insert, *, time_zone: s
     InvalidArgumentError
         It has a column by name whose value PARTITION gives.
     """
-    snapshot = load_snapshot(rows.sparkSession, path)
-    found = _converted(_named_rows(rows, snapshot, statement), snapshot, time_zone)
+    found = _converted(_named_rows(rows, snapshot, insertion), snapshot, time_zone)
     given = {name_key(name) for name in found.columns}
     nulls = {
-        field.name: F.lit(None).cast(field.dataType)
-        for field in snapshot.schema.fields
-        if field.name in snapshot.metadata.partition_columns
-        and name_key(field.name) not in given
-        and not _FILLED & (field.metadata or {}).keys()
+        each.name: F.lit(None).cast(each.dataType)
+        for each in snapshot.schema.fields
+        if each.name in snapshot.metadata.partition_columns
+        and name_key(each.name) not in given
+        and not _FILLED & (each.metadata or {}).keys()
     }
     return found.withColumns(nulls) if nulls else found
 
 
-def with_defaults(spark: SparkSession, path: str, statement: Insert) -> str:
+def with_defaults(query: Fragment, table: StatementTable, insertion: Insertion) -> str | Fragment:
     """Return the query of an INSERT with the default of its column, or NULL, for each DEFAULT in
     VALUES.
     """
-    query, tokens = statement.query, tokenize(statement.query) or ()
+    tokens = query.tokens
     has_any = any(token.is_word("DEFAULT") for token in tokens)
-    if not has_any or not tokens[0].is_word("VALUES") or statement.by_name:
+    if not has_any or not tokens[0].is_word("VALUES") or insertion.by_name:
         return query
-    schema = load_snapshot(spark, path).schema
-    fields = {name_key(field.name): field for field in schema.fields}
-    names = [n for n in schema.names if name_key(n) not in map(name_key, statement.partition)]
-    if statement.columns is not None:
-        names = [".".join(table_name(column)) for column in statement.columns]
-    parts, place, depth, column = [], 0, 0, 0
+    schema = table.snapshot.schema
+    fields = {name_key(each.name): each for each in schema.fields}
+    names = insertion.names(schema, insertion.partition if insertion.columns is None else ())
+    parts, place, depth, column = [], query.start, 0, 0
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         depth += token.is_symbol("(") - token.is_symbol(")")
         column = 0 if token.is_symbol("(") and depth == 1 else column
         column += token.is_symbol(",") and depth == 1
         is_value = before.is_symbol("(", ",") and after.is_symbol(")", ",") and depth == 1
-        field = fields.get(name_key(names[column])) if column < len(names) else None
-        metadata = {} if field is None else field.metadata or {}
+        filled = fields.get(name_key(names[column])) if column < len(names) else None
+        metadata = {} if filled is None else filled.metadata or {}
         if is_value and token.is_word("DEFAULT") and not _FILLED_BY_TABLE & metadata.keys():
-            parts += [query[place : token.start], f"({metadata.get(CURRENT_DEFAULT, 'NULL')})"]
+            parts += [
+                query.whole[place : token.start],
+                f"({metadata.get(CURRENT_DEFAULT, 'NULL')})",
+            ]
             place = token.end
-    return "".join([*parts, query[place:]])
+    text = "".join([*parts, query.whole[place : query.end]])
+    return tokenize(text) or text
 
 
-def _named_rows(rows: DataFrame, snapshot: Snapshot, statement: Insert) -> DataFrame:
-    fixed = {name: text for name, text in statement.partition.items() if text is not None}
-    if statement.by_name:
-        for name in rows.columns:
-            if name_key(name) in map(name_key, fixed):
-                problem = f"the query has column {name}, too"
-                raise InvalidArgumentError(argument="PARTITION", problem=problem)
-        if fixed:
-            rows = rows.withColumns({name: F.expr(text) for name, text in fixed.items()})
-        return rows
-    return _by_position(rows, snapshot, statement, fixed)
+def _named_rows(rows: DataFrame, snapshot: Snapshot, insertion: Insertion) -> DataFrame:
+    if not insertion.by_name:
+        return _by_position(rows, snapshot, insertion)
+    for name in rows.columns:
+        if name_key(name) in map(name_key, insertion.constants):
+            problem = f"the query has column {name}, too"
+            raise InvalidArgumentError(argument="PARTITION", problem=problem)
+    return _with_constants(rows, insertion)
+
+
+def _with_constants(rows: DataFrame, insertion: Insertion) -> DataFrame:
+    constants = {name: F.expr(text) for name, text in insertion.constants.items()}
+    return rows.withColumns(constants) if constants else rows
 
 
 def _converted(rows: DataFrame, snapshot: Snapshot, time_zone: str) -> DataFrame:
@@ -138,28 +178,6 @@ def _converted(rows: DataFrame, snapshot: Snapshot, time_zone: str) -> DataFrame
         elif not can_assign(given, wanted) and can_convert(given, wanted):
             values[name] = assigned(quoted(name), given, wanted, column=name)
     return with_values(rows, values, time_zone=time_zone)
-
-
-def inserted_partition(
-    spark: SparkSession, path: str, statement: Insert, *, time_zone: str
-) -> str | None:
-    """Return the condition that INSERT OVERWRITE replaces: the values that PARTITION gives, as
-    values of the partition columns; None if it gives none.
-
-    Parameters
-    ----------
-    time_zone
-        As of `partition_condition`.
-
-    Raises
-    ------
-    NonPartitionColumnReferenceError
-        PARTITION names another column.
-    """
-    if not statement.partition:
-        return None
-    snapshot = load_snapshot(spark, path)
-    return partition_condition(snapshot, statement.partition, time_zone=time_zone)
 
 
 def partition_condition(
@@ -223,47 +241,39 @@ def _unzoned_text(value: str, data_type: DataType) -> str:
     return date_text(value) if isinstance(data_type, DateType) else value
 
 
-def _by_position(
-    rows: DataFrame, snapshot: Snapshot, statement: Insert, fixed: Mapping[str, str]
-) -> DataFrame:
-    schema = snapshot.schema
-    by_name = {name_key(field.name): field for field in schema.fields}
-    names = schema.names
-    if statement.columns is not None:
-        names = [".".join(table_name(column)) for column in statement.columns]
-    elsewhere = {name_key(name) for name in fixed}
-    names = [name for name in names if name_key(name) not in elsewhere]
+def _by_position(rows: DataFrame, snapshot: Snapshot, insertion: Insertion) -> DataFrame:
+    by_name = {name_key(each.name): each for each in snapshot.schema.fields}
+    constants = list(insertion.constants)
+    names = insertion.names(snapshot.schema, constants)
     given = rows.schema.fields
-    renamed = rows.toDF(*_all_names(given, names, snapshot, statement))
-    if fixed:
-        renamed = renamed.withColumns({name: F.expr(text) for name, text in fixed.items()})
-        names, given = (
-            [*names, *fixed],
-            [*given[: len(names)], *renamed.schema.fields[-len(fixed) :]],
-        )
+    renamed = rows.toDF(*_all_names(given, names, snapshot, insertion))
+    if constants:
+        renamed = _with_constants(renamed, insertion)
+        given = [*given[: len(names)], *renamed.schema.fields[-len(constants) :]]
+        names = [*names, *constants]
     values = {}
-    for name, field in zip(names, given, strict=False):
+    for name, each in zip(names, given, strict=False):
         wanted = by_name.get(name_key(name))
-        value = quoted(name) if wanted is None else _value(quoted(name), field.dataType, wanted)
+        value = quoted(name) if wanted is None else _value(quoted(name), each.dataType, wanted)
         if value != quoted(name):
             values[name] = F.expr(value)
     return renamed.withColumns(values) if values else renamed
 
 
 def _all_names(
-    given: Sequence[StructField], names: Sequence[str], snapshot: Snapshot, statement: Insert
+    given: Sequence[StructField], names: Sequence[str], snapshot: Snapshot, insertion: Insertion
 ) -> list[str]:
     """Return the names of columns that are given by position: of the table, then those that the
     table does not have yet.
     """
-    extra = given[len(names) :] if statement.evolves and statement.columns is None else []
+    extra = given[len(names) :] if insertion.evolves and insertion.columns is None else []
     if len(given) != len(names) + len(extra):
         raise InsertArityError(path=snapshot.path, expected=len(names), given=len(given))
-    return [*names, *(field.name for field in extra)]
+    return [*names, *(each.name for each in extra)]
 
 
 def inserted_columns(
-    rows: DataFrame, path: str, statement: Insert, alias: str
+    rows: DataFrame, snapshot: Snapshot, insertion: Insertion, alias: str
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the query's column for each column of the table, by name in lower case, and the
     columns' values as SQL text over the query's alias, by name in backticks.
@@ -275,17 +285,16 @@ def inserted_columns(
     MetadataMismatchError
         It has a column by name that the table does not have.
     """
-    snapshot = load_snapshot(rows.sparkSession, path)
     fields, given = {name_key(f.name): f for f in snapshot.schema.fields}, rows.schema.fields
     names = [field.name for field in given]
-    if not statement.by_name:
-        names = _all_names(given, snapshot.schema.names, snapshot, statement)
+    if not insertion.by_name:
+        names = _all_names(given, snapshot.schema.names, snapshot, insertion)
     values = {}
     for name, field in zip(names, given, strict=True):
         wanted, value = fields.get(name_key(name)), f"{quoted(alias)}.{quoted(field.name)}"
         if wanted is not None:
-            value = _value(value, field.dataType, wanted, by_name=statement.by_name)
-        elif not statement.evolves:
+            value = _value(value, field.dataType, wanted, by_name=insertion.by_name)
+        elif not insertion.evolves:
             problem = f"the table has no column {name}"
             raise MetadataMismatchError(path=snapshot.path, problem=problem)
         values[quoted(name)] = value

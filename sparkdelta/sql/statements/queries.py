@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.api.reading_and_writing import read_changes, read_delta
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.exceptions import StatementNotSupportedError, TimeTravelMultipleFormatsError
-from sparkdelta.sql.grammar.cursor import syntax_error
-from sparkdelta.sql.grammar.relations import Relation, Slice, common_names, relations
-from sparkdelta.sql.grammar.tokens import Kind, Token, tokenize
+from sparkdelta.sql.grammar.parser import syntax_error
+from sparkdelta.sql.grammar.relations import Relation, common_names, relations
+from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token
 from sparkdelta.sql.statements.reading import latest_rows, read
 from sparkdelta.table.listing.table_names import name_not_found, table_name, table_path
 from sparkdelta.table.log.path_versions import split_path
@@ -48,23 +48,26 @@ class SparkSql:
     frames: Mapping[str, DataFrame]
     time_zone: str
 
-    def query(self, text: str) -> DataFrame:
-        """Return the rows of a query."""
-        tokens = tokenize(text)
-        if tokens is None:
-            return self.run(text)
-        return self.spliced(text, tokens, self.tables(text, tokens))
+    def query(self, *parts: str | Fragment) -> DataFrame:
+        """Return the rows of a query, whose text is given in parts: those of a statement, where
+        tables may be read, and others.
+        """
+        return self.spliced(self.tables(*parts), *parts)
 
-    def tables(self, text: str, tokens: tuple[Token, ...]) -> list[Located]:
-        """Return the Delta tables that a query reads, and the paths of named ones.
+    def tables(self, *parts: str | Fragment) -> list[Located]:
+        """Return the Delta tables that the parts of a query read, and the paths of named ones.
 
         Raises
         ------
         StatementSyntaxError
             A version or time is not understood.
         """
-        known, found = common_names(text, tokens), list[Located]()
-        for relation in relations(text, tokens):
+        fragments = [part for part in parts if isinstance(part, Fragment)]
+        if not fragments:
+            return []
+        tokens = [token for each in fragments for token in each.tokens]
+        known, found = common_names(fragments[0].whole, tokens), list[Located]()
+        for relation in (each for fragment in fragments for each in relations(fragment)):
             path = None
             if relation.arguments is None:
                 path = _located(self.spark, relation, known)
@@ -72,7 +75,7 @@ class SparkSql:
                 found.append((relation, path))
         return found
 
-    def spliced(self, text: str, tokens: tuple[Token, ...], tables: Sequence[Located]) -> DataFrame:
+    def spliced(self, tables: Sequence[Located], *parts: str | Fragment) -> DataFrame:
         """Return the rows of a query, or run a statement of Spark's that holds one.
 
         Parameters
@@ -80,20 +83,23 @@ class SparkSql:
         tables
             Those that it reads, see `tables`.
         """
-        frames, spots = dict[str, DataFrame](), []
-        for relation, path in tables:
-            name = _NAME.format(len(frames))
-            frames[name] = self._rows(text, relation, path)
-            spots.append((relation, name))
-        if not frames and not self.frames:
-            return self.run(text)
-        spliced = _spliced(text, spots, _braces(tokens, self.frames))
-        return self.run(spliced, **frames, **self.frames)
+        if not tables and not self.frames:
+            return self.run(" ".join(p if isinstance(p, str) else p.text for p in parts))
+        frames = {
+            _NAME.format(number): self._rows(relation, path)
+            for number, (relation, path) in enumerate(tables)
+        }
+        spots = [(relation, name) for (relation, _), name in zip(tables, frames, strict=True)]
+        text = " ".join(
+            part if isinstance(part, str) else _spliced(part, spots, _braces(part, self.frames))
+            for part in parts
+        )
+        return self.run(text, **frames, **self.frames)
 
-    def _rows(self, text: str, relation: Relation, named: str | None) -> DataFrame:
+    def _rows(self, relation: Relation, named: str | None) -> DataFrame:
         """Return the rows of a Delta table at a path, perhaps with a version, or its changes."""
         if named is None:
-            return self._changes(text, relation, relation.arguments or ())
+            return self._changes(relation, relation.arguments or ())
         has_one = relation.version is not None or relation.timestamp is not None
         if relation.options is not None:
             if has_one:
@@ -103,26 +109,25 @@ class SparkSql:
         if has_one and (version is not None or time is not None):
             raise TimeTravelMultipleFormatsError()
         if relation.version is not None:
-            version = _version(text, relation.version)
+            version = _version(relation.version)
         elif relation.timestamp is not None:
             time = session_time(self.spark, relation.timestamp.text)
         if version is None and time is None:
             return latest_rows(self.spark, path)
         return read_delta(self.spark, path, version=version, timestamp=time)
 
-    def _changes(self, text: str, relation: Relation, arguments: tuple[Slice, ...]) -> DataFrame:
+    def _changes(self, relation: Relation, arguments: tuple[Fragment, ...]) -> DataFrame:
         """Return the rows of ``table_changes('t', 1, 2)`` or ``table_changes_by_path``."""
         name, *bounds = arguments
-        tokens = tokenize(name.text)
-        kinds = [] if tokens is None else [token.kind for token in tokens[:2]]
-        if tokens is None or kinds != [Kind.STRING, Kind.END] or not 1 <= len(bounds) <= 2:
+        place, after = name.tokens[:2]
+        if (place.kind, after.kind) != (Kind.STRING, Kind.END) or not 1 <= len(bounds) <= 2:
             problem = "a name or path as a string, and one or two bounds are expected"
-            raise syntax_error(text, name.start, problem)
-        path: str | None = tokens[0].text
+            raise syntax_error(name.whole, name.start, problem)
+        path: str | None = place.text
         if relation.name == ("table_changes",):
-            path = table_path(self.spark, table_name(tokens[0].text))
+            path = table_path(self.spark, table_name(place.text))
         if path is None:
-            raise name_not_found(tokens[0].text)
+            raise name_not_found(place.text)
         found: dict[str, Any] = {}
         for side, bound in zip(("start", "end"), bounds, strict=False):
             if bound.text.isdigit():
@@ -154,15 +159,16 @@ def _located(
     return None if path is None else f"{path}@{version}"
 
 
-def _version(text: str, given: Slice) -> int:
+def _version(given: Fragment) -> int:
     number = given.text.strip("'\"")
     if not number.isdigit():
-        raise syntax_error(text, given.start, "the number of a version is expected")
+        raise syntax_error(given.whole, given.start, "the number of a version is expected")
     return int(number)
 
 
-def _braces(tokens: tuple[Token, ...], frames: Mapping[str, DataFrame]) -> set[int]:
+def _braces(query: Fragment, frames: Mapping[str, DataFrame]) -> set[int]:
     """Return the places of the braces around the names of the user's DataFrames."""
+    tokens: Sequence[Token] = query.tokens
     return {
         brace.start
         for opening, name, closing in zip(tokens, tokens[1:], tokens[2:], strict=False)
@@ -171,26 +177,29 @@ def _braces(tokens: tuple[Token, ...], frames: Mapping[str, DataFrame]) -> set[i
     }
 
 
-def _spliced(text: str, spots: list[tuple[Relation, str]], braces: Container[int]) -> str:
+def _spliced(query: Fragment, spots: Sequence[tuple[Relation, str]], braces: Container[int]) -> str:
     """Return a query with a name in braces for each relation.
 
     Parameters
     ----------
+    spots
+        The relations of the query, and of other parts of its text.
     braces
         The places of braces around names; all others are doubled, so that Spark keeps them.
     """
 
-    def kept(start: int, end: int | None = None) -> str:
+    def kept(start: int, end: int) -> str:
         return "".join(
             char * 2 if char in "{}" and at not in braces else char
-            for at, char in enumerate(text[start:end], start)
+            for at, char in enumerate(query.whole[start:end], start)
         )
 
-    parts, place = [], 0
+    parts, place = [], query.start
     for relation, name in spots:
-        parts += [kept(place, relation.start), f"{{{name}}}"]
-        parts.append(kept(relation.end, relation.alias_at))
-        if relation.needs_alias and relation.arguments is None:
-            parts.append(f" AS {quoted(relation.name[-1])}")
-        place = relation.alias_at
-    return "".join([*parts, kept(place)])
+        if query.start <= relation.start < query.end:
+            parts += [kept(place, relation.start), f"{{{name}}}"]
+            parts.append(kept(relation.end, relation.alias_at))
+            if relation.needs_alias and relation.arguments is None:
+                parts.append(f" AS {quoted(relation.name[-1])}")
+            place = relation.alias_at
+    return "".join([*parts, kept(place, query.end)])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -15,37 +16,34 @@ from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.exceptions import (
     DeltaError,
     InvalidArgumentError,
+    InvalidAssignmentError,
+    InvalidConditionError,
     StatementNotSupportedError,
     StatementSyntaxError,
+    SubqueryInConditionError,
 )
-from sparkdelta.sql.grammar.cursor import Cursor, name_of_table
-from sparkdelta.sql.grammar.parameters import Arguments, bind_parameters, check_quoted
+from sparkdelta.sql.grammar.parameters import (
+    Arguments,
+    bind_parameters,
+    check_quoted,
+    with_variables,
+)
 from sparkdelta.sql.grammar.parser import Parser
-from sparkdelta.sql.grammar.statement_grammar import parse
-from sparkdelta.sql.grammar.statement_values import (
-    Clone,
-    Convert,
-    CreateLike,
-    CreateTable,
-    DropFeature,
-    Generate,
-    Optimize,
-    Reorg,
-    Repair,
-    Restore,
-    Statement,
-    Vacuum,
-)
-from sparkdelta.sql.grammar.tokens import Token, tokenize
-from sparkdelta.sql.grammar.variables import with_variables
-from sparkdelta.sql.statements.execution import no_rows, run_statement
+from sparkdelta.sql.grammar.statement_grammar import Statement, parse
+from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
+from sparkdelta.sql.statements import alter_statements, row_statements
+from sparkdelta.sql.statements.create_statements import create, create_clone, create_like
+from sparkdelta.sql.statements.maintenance_statements import convert
 from sparkdelta.sql.statements.queries import Located, SparkSql
+from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import (
     name_not_found,
     table_name,
     table_path,
     with_database,
 )
+
+__all__ = ["alter_statements", "row_statements", "run_sql"]  # statements are registered on import
 
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
@@ -57,8 +55,6 @@ _HEADS = (
     "DESC", "SET",
 )  # fmt: skip
 """The first keywords of texts in which a DataFrame may stand for a table."""
-_DELTA_ONLY = (DropFeature, Generate, Optimize, Reorg, Repair, Restore, Vacuum)
-"""Statements that Spark's own SQL does not have."""
 
 
 def run_sql(
@@ -93,26 +89,27 @@ def run_sql(
     if not isinstance(text, str) or not _MAY_BE_OURS.search(text):
         return passed_on()
     given = text if named else with_variables(spark, text)
-    tokens = tokenize(given)
-    if tokens is None:
+    parsed = tokenize(given)
+    if parsed is None:
         return passed_on()
     frames = {name: value for name, value in named.items() if isinstance(value, DataFrame)}
     values = {name: value for name, value in named.items() if name not in frames}
     bound, refused = given, None
     try:
-        check_quoted(given, tokens, named)
-        bound = bind_parameters(given, tokens, arguments, values)
+        check_quoted(parsed, named)
+        bound = bind_parameters(parsed, arguments, values)
     except (InvalidArgumentError, StatementSyntaxError) as error:
         refused = error
     if named:
         bound = bound.replace("{{", "{").replace("}}", "}")
-    tokens = tokens if bound == given else tokenize(bound) or tokens
-    sql, read = SparkSql(spark, run, frames, time_zone), None
+    parsed = parsed if bound == given else tokenize(bound) or parsed
+    sql, read = SparkSql(spark, run, frames, time_zone), list[Located]()
+    parser = Parser(parsed.whole, parsed.tokens)
     try:
-        statement, path = _statement(spark, bound, tokens)
+        statement, path = _statement(spark, parser)
         if statement is None:
-            _check_others(spark, bound, tokens)
-            read = _tables_read(sql, bound, tokens)
+            _check_others(spark, parsed)
+            read = _tables_read(sql, parsed)
     except StatementSyntaxError as error:
         raise refused or error from None
     if statement is None and not read:
@@ -120,23 +117,82 @@ def run_sql(
     if refused is not None:
         raise refused
     if statement is None or path is None:
-        return _with_query(sql, bound, tokens, read or ())
-    return run_statement(sql, path, statement)
+        return _with_query(sql, parsed, read)
+    table = StatementTable(sql, parser.target or (), path)
+    return _carried_out(table, statement, parser)
 
 
-def _tables_read(sql: SparkSql, text: str, tokens: tuple[Token, ...]) -> Sequence[Located]:
-    """Return the Delta tables that a text reads, if it may read some."""
-    if not tokens[0].is_word(*_HEADS) and not tokens[0].is_symbol("("):
-        return ()
+def _carried_out(table: StatementTable, statement: Statement, parser: Parser) -> DataFrame:
+    """Carry out a statement, and return its result.
+
+    Raises
+    ------
+    SubqueryInConditionError
+        An expression on the rows of the table has a subquery.
+    ParseException
+        One cannot be parsed, or goes on after its end: ``a = 1 LIMIT``.
+    """
+    expressions = parser.row_expressions
+    for each in expressions:
+        for opening, inner in pairwise(each.tokens):
+            if opening.is_symbol("(") and inner.is_word("SELECT"):
+                raise SubqueryInConditionError(operation=parser.operation, condition=each.text)
+
+    def parse_expressions() -> None:
+        """Let Spark parse the expressions; it forgives names that it does not know."""
+        columns = ", ".join(f"({each.text})" for each in expressions)
+        table.sql.run(f"EXPLAIN SELECT {columns}")
+
+    if any(map(_may_have_alias, expressions)):
+        parse_expressions()
     try:
-        return sql.tables(text, tokens)
+        result = statement.function(table, **statement.arguments)
+    except (InvalidAssignmentError, InvalidConditionError):
+        parse_expressions()
+        raise
+    return no_rows(table.spark) if result is None else result
+
+
+def _may_have_alias(expression: Fragment) -> bool:
+    """Return False if the end of an expression cannot be an alias, which Spark's parser of columns
+    takes: the end is a number, or comes after an operator, as in ``a = b`` and ``a = f(x)``.
+    """
+    tokens = [token for token in expression.tokens if token.kind is not Kind.END]
+
+    def is_operand(place: int) -> bool:
+        before = tokens[place - 1]
+        return place == 0 or (before.kind is Kind.SYMBOL and before.text not in (")", "]", "}"))
+
+    place, depth = len(tokens) - 1, 0
+    if tokens[place].kind is Kind.NUMBER:
+        return False
+    if not tokens[place].is_symbol(")"):
+        return not is_operand(place)
+    while place > 0:
+        depth += tokens[place].is_symbol(")") - tokens[place].is_symbol("(")
+        if not depth:
+            break
+        place -= 1
+    is_call = place > 0 and tokens[place - 1].is_name
+    return not is_operand(place - is_call)
+
+
+def no_rows(spark: SparkSession) -> DataFrame:
+    """Return the result of a statement that has none: no columns, no rows."""
+    return spark.sql("VALUES (0)").where("FALSE").select()
+
+
+def _tables_read(sql: SparkSql, text: Fragment) -> list[Located]:
+    """Return the Delta tables that a text reads, if it may read some."""
+    if not text.tokens[0].is_word(*_HEADS) and not text.tokens[0].is_symbol("("):
+        return []
+    try:
+        return sql.tables(text)
     except StatementSyntaxError:
-        return ()  # Spark tells what is wrong
+        return []  # Spark tells what is wrong
 
 
-def _statement(
-    spark: SparkSession, text: str, tokens: tuple[Token, ...]
-) -> tuple[Statement | None, str | None]:
+def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, str | None]:
     """Return a statement about a Delta table and the table's path, an empty one if it is not known
     yet; None for both if it is about something else.
 
@@ -147,23 +203,24 @@ def _statement(
     TableNotFoundError
         Only Delta has the statement, and the name is not that of a Delta table.
     """
-    parser, statement, error = Parser(text, tokens), None, None
+    statement, error = None, None
     try:
         statement = parse(parser)
     except DeltaError as found:
         error = found
+    function = None if statement is None else statement.function
     target, path = parser.target, None
     if target is not None:
-        if isinstance(statement, Clone | CreateLike | CreateTable):
+        if function in (create, create_clone, create_like):
             target = with_database(spark, target)
         path = table_path(spark, target)
-    creates = isinstance(statement, Convert) or parser.is_clone or _uses_delta(tokens)
-    if isinstance(statement, CreateLike):
-        creates = creates or table_path(spark, statement.source) is not None
+    creates = function is convert or parser.creates_delta or _uses_delta(parser.tokens)
+    if statement is not None and function is create_like and not creates:
+        creates = table_path(spark, statement.arguments["source"]) is not None
     if path is None and target is not None and creates:
         path = ""
-    if path is None and isinstance(statement, _DELTA_ONLY):
-        raise name_not_found(quoted_path(statement.target))
+    if path is None and statement is not None and statement.only_delta:
+        raise name_not_found(quoted_path(target or ()))
     if path is None:
         return None, None
     if error is not None:
@@ -171,40 +228,37 @@ def _statement(
     return statement, path
 
 
-def _uses_delta(tokens: tuple[Token, ...]) -> bool:
+def _uses_delta(tokens: Sequence[Token]) -> bool:
     """True if a statement creates a table by USING DELTA."""
     return tokens[0].is_word("CREATE", "REPLACE") and any(
         one.is_word("USING") and other.is_word("DELTA") for one, other in pairwise(tokens)
     )
 
 
-def _check_others(spark: SparkSession, text: str, tokens: tuple[Token, ...]) -> None:
+def _check_others(spark: SparkSession, text: Fragment) -> None:
     """Refuse texts of several statements of which one is about a Delta table.
 
     Raises
     ------
     StatementNotSupportedError
     """
+    tokens = text.tokens
     if tokens[0].is_word("BEGIN"):
         kind, words = "a script that has Delta tables", {"FROM", "INTO", "TABLE", "UPDATE"}
     elif tokens[0].is_word("FROM"):
         kind, words = "FROM with several INSERTs into Delta tables", {"INTO", "OVERWRITE"}
     else:
         return
-    for number, token in enumerate(tokens[:-2]):
+    for place, token in enumerate(tokens[:-2], 1):
         if token.is_word(*words):
-            place = number + 1 + tokens[number + 1].is_word("TABLE")
-            try:
-                found = name_of_table(text, tokens, place)
-            except StatementSyntaxError:
-                continue  # an expression that only Spark can evaluate
-            if found is not None and table_path(spark, found[1]) is not None:
-                raise StatementNotSupportedError(statement=kind)
+            parser = Parser(text.whole, tokens, place)
+            parser.accept("TABLE")
+            with suppress(StatementSyntaxError):  # no name, or an expression that Spark evaluates
+                if table_path(spark, parser.table_name()) is not None:
+                    raise StatementNotSupportedError(statement=kind)
 
 
-def _with_query(
-    sql: SparkSql, text: str, tokens: tuple[Token, ...], read: Sequence[Located]
-) -> DataFrame:
+def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataFrame:
     """Run a query, or a statement of Spark's that holds one.
 
     Parameters
@@ -212,28 +266,28 @@ def _with_query(
     read
         The Delta tables that it reads.
     """
-    cursor = Cursor(text, tokens)
-    if cursor.accept("CACHE"):
-        is_lazy = cursor.accept("LAZY")
-        cursor.expect("TABLE")
-        name = quoted_path(cursor.name())
-        cursor.accept("AS")
-        sql.query(cursor.rest()).createOrReplaceTempView(name)
+    parser = Parser(text.whole, text.tokens)
+    if parser.accept("CACHE"):
+        is_lazy = parser.accept("LAZY")
+        parser.expect("TABLE")
+        name = quoted_path(parser.name())
+        parser.accept("AS")
+        sql.query(parser.rest()).createOrReplaceTempView(name)
         return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name}")
-    if not cursor.accept("CREATE"):
-        return sql.spliced(text, tokens, read)
-    replaces = cursor.accept("OR REPLACE")
-    is_global = cursor.accept("GLOBAL")
-    is_temporary = cursor.accept("TEMP") or cursor.accept("TEMPORARY")
-    if not cursor.accept("VIEW"):
-        return sql.spliced(text, tokens, read)
+    if not parser.accept("CREATE"):
+        return sql.spliced(read, text)
+    replaces = parser.accept("OR REPLACE")
+    is_global = parser.accept("GLOBAL")
+    is_temporary = parser.accept("TEMP|TEMPORARY")
+    if not parser.accept("VIEW"):
+        return sql.spliced(read, text)
     if not is_temporary:
         raise StatementNotSupportedError(statement="CREATE VIEW of a Delta table")
-    name = quoted_path(cursor.name())
-    columns = cursor.names() if cursor.peek("(") else ()
+    name = quoted_path(parser.name())
+    columns = parser.names() if parser.peek("(") else ()
     columns = tuple(".".join(table_name(column)) for column in columns)
-    cursor.expect("AS")
-    rows = sql.query(cursor.rest())
+    parser.expect("AS")
+    rows = sql.query(parser.rest())
     rows = rows.toDF(*columns) if columns else rows
     kind = "GlobalTempView" if is_global else "TempView"
     getattr(rows, f"{'createOrReplace' if replaces else 'create'}{kind}")(name)

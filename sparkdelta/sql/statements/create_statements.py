@@ -1,0 +1,331 @@
+"""CREATE TABLE and REPLACE TABLE, with columns or a query, LIKE another table, or by CLONE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import LongType, StructField, StructType
+
+from sparkdelta.api.cloning import clone
+from sparkdelta.api.delta_table import DeltaTable
+from sparkdelta.api.reading_and_writing import load_snapshot
+from sparkdelta.base.protocol.property_rules import without_comment
+from sparkdelta.base.schema.column_ids import without_ids
+from sparkdelta.base.schema.table_schema import quoted_path
+from sparkdelta.base.spark.local_data import local_frame
+from sparkdelta.exceptions import (
+    CreatedTableMismatchError,
+    MissingReplacedTableError,
+    StatementNotSupportedError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+)
+from sparkdelta.operations.alter.altered_columns import column_path
+from sparkdelta.operations.write.create_table import Creation, create_table, create_table_like
+from sparkdelta.operations.write.ignored_settings import check_property_settings
+from sparkdelta.operations.write.write import write
+from sparkdelta.sql.grammar.parser import Name, Parser
+from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, Statement
+from sparkdelta.sql.grammar.tokens import Fragment
+from sparkdelta.sql.statements.column_definitions import (
+    CONSTRAINTS,
+    ColumnText,
+    column_text,
+    columns_of_table,
+    table_properties,
+)
+from sparkdelta.sql.statements.descriptions import all_properties
+from sparkdelta.sql.statements.statement_table import StatementTable
+from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
+from sparkdelta.table.definition.table_change import TableDescription
+from sparkdelta.table.definition.write_options import WriteOptions
+from sparkdelta.table.listing.table_names import NewTable, table_path
+from sparkdelta.table.log.session_times import session_time
+from sparkdelta.table.snapshot.snapshot import Snapshot
+
+_CREATIONS = {
+    "CREATE TABLE": Creation.CREATE,
+    "CREATE TABLE IF NOT EXISTS": Creation.CREATE_IF_NOT_EXISTS,
+    "CREATE OR REPLACE TABLE": Creation.CREATE_OR_REPLACE,
+    "REPLACE TABLE": Creation.REPLACE,
+}
+_REPLACES = (Creation.REPLACE, Creation.CREATE_OR_REPLACE)
+_CONSTRAINT_CLAUSE = "a constraint in CREATE TABLE; use ALTER TABLE ... ADD CONSTRAINT ... CHECK"
+_CLONE_METRICS = StructType(
+    [
+        StructField(name, LongType())
+        for name in (
+            "source_table_size", "source_num_of_files", "num_removed_files", "num_copied_files",
+            "removed_files_size", "copied_files_size",
+        )
+    ]
+)  # fmt: skip
+
+
+def _create(parser: Parser, creation: Creation) -> Statement:
+    """Go past the name of a table and the clauses after it."""
+    parser.table()
+    function: Callable[..., DataFrame | None]
+    function, clauses = create, _table_clauses
+    if parser.accept("LIKE"):
+        function, clauses = create_like, _like_clauses
+    elif parser.peek("SHALLOW") or parser.peek("DEEP") or parser.peek("CLONE"):
+        parser.creates_delta = True
+        function, clauses = create_clone, _clone_clauses
+    arguments = {"creation": creation, **clauses(parser)}
+    if function is create_like and creation in _REPLACES:
+        raise parser.error("LIKE goes with CREATE TABLE, not with REPLACE")
+    return Statement(function, arguments)
+
+
+STATEMENTS.update({head: partial(_create, creation=each) for head, each in _CREATIONS.items()})
+
+
+def _table_clauses(parser: Parser) -> dict[str, Any]:
+    found = dict[str, Any]()
+    if parser.accept("("):
+        found["columns"] = columns_of_table(parser)
+        if any(map(parser.peek, CONSTRAINTS)):
+            raise StatementNotSupportedError(statement=_CONSTRAINT_CLAUSE)
+        parser.expect(")")
+    seen: set[str] = set()
+    while not parser.is_at_end:
+        clause = parser.token.text.upper()
+        if clause in seen:
+            raise parser.error(f"{clause} is there twice")
+        seen.add(clause)
+        if parser.accept("USING"):
+            found["provider"] = parser.word().lower()
+        elif parser.accept("PARTITIONED BY"):
+            names, columns = _partitions(parser)
+            found["partition_by"] = names
+            if columns:
+                found["columns"] = (*found.get("columns", ()), *columns)
+        elif parser.accept("CLUSTER BY"):
+            found["cluster_by"] = parser.names()
+        elif parser.peek("LOCATION") or parser.peek("OPTIONS"):
+            if "location" in found:
+                raise parser.error("the location is there twice")
+            found["location"] = _location(parser)
+        elif parser.accept("COMMENT"):
+            found["comment"] = parser.string()
+        elif parser.accept("TBLPROPERTIES"):
+            found["properties"] = table_properties(parser)
+        else:
+            parser.accept("AS")
+            starts = parser.token.is_word("SELECT", "WITH", "VALUES", "TABLE", "FROM")
+            if not starts and not parser.peek("("):
+                raise parser.error("a clause of CREATE TABLE is expected")
+            if "columns" in found:
+                raise parser.error("a table has either definitions of columns or a query")
+            found["query"] = parser.rest()
+    return found
+
+
+def _location(parser: Parser) -> str:
+    """Return ``LOCATION '/p'`` or ``OPTIONS (path = '/p')``, and go past it."""
+    if parser.accept("LOCATION"):
+        return parser.string()
+    parser.expect("OPTIONS")
+    start, options = parser.token, parser.properties()
+    if list(map(str.lower, options)) != ["path"]:
+        raise parser.error("the only option of a Delta table is its path", start)
+    return next(iter(options.values()))
+
+
+def _partitions(parser: Parser) -> tuple[tuple[str, ...], tuple[ColumnText, ...]]:
+    """Return the names of partition columns, and the definitions of those that have a type here."""
+    names, columns = list[str](), list[ColumnText]()
+
+    def column() -> None:
+        if parser.ahead().is_symbol("("):
+            raise parser.error("the name of a column is expected")
+        if parser.ahead().is_symbol(",", ")"):
+            names.append(parser.word())
+        else:
+            columns.append(column_text(parser, in_table=True))
+            names.extend(column_path(columns[-1].name))
+
+    parser.enclosed(column)
+    return tuple(names), tuple(columns)
+
+
+def create(
+    table: StatementTable,
+    creation: Creation,
+    *,
+    provider: str | None = None,
+    columns: tuple[ColumnText, ...] = (),
+    partition_by: tuple[str, ...] = (),
+    cluster_by: tuple[str, ...] = (),
+    location: str | None = None,
+    comment: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    query: Fragment | None = None,
+) -> None:
+    """Create a table, with or without a query; one with a name is registered afterwards.
+
+    Parameters
+    ----------
+    provider
+        After USING.
+    """
+    check_property_settings(table.spark)
+    if provider not in (None, "delta"):
+        raise StatementNotSupportedError(statement=f"USING {provider} of a Delta table")
+    new = NewTable.of(table.spark, table.name, location)
+    with new.named(table.spark):
+        if query is not None:
+            replaces = creation in _REPLACES
+            is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
+            options = WriteOptions(
+                mode="overwrite" if replaces else "ignore" if is_optional else "error",
+                partition_by=partition_by,
+                cluster_by=cluster_by,
+                comment=comment,
+                properties=properties or {},
+                defines_table=True,
+                replaces_table=replaces,
+                requires_table=creation is Creation.REPLACE,
+                is_managed=new.is_managed,
+            )
+            write(table.sql.query(query), new.path, options)
+            return
+        exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
+        if not exists and not columns:
+            raise StatementNotSupportedError(statement="CREATE TABLE without columns")
+        if exists and new.name is None:
+            if creation is Creation.CREATE:
+                raise TableAlreadyExistsError(path=new.path)
+            return
+        description = TableDescription(
+            columns=tuple(column.field for column in columns),
+            partition_by=partition_by,
+            clustering_columns=cluster_by,
+            comment=comment,
+            properties=properties or {},
+            is_managed=new.is_managed,
+        )
+        if exists:  # and only gets a name
+            _check_described(load_snapshot(table.spark, new.path), description)
+        else:
+            create_table(table.spark, new.path, description, creation)
+
+
+def _check_described(snapshot: Snapshot, description: TableDescription) -> None:
+    """Raise if a statement describes another table than the one that its location has.
+
+    Raises
+    ------
+    CreatedTableMismatchError
+    """
+    differences = []
+    if description.columns:
+        if without_ids(snapshot.schema) != StructType(list(description.columns)):
+            differences.append("columns")
+        if description.partition_by != tuple(snapshot.metadata.partition_columns):
+            differences.append("partition columns")
+        clustering = logical_columns(snapshot.configuration, clustering_columns(snapshot) or ())
+        if tuple(map(column_path, description.clustering_columns)) != clustering:
+            differences.append("clustering columns")
+    elif description.partition_by or description.clustering_columns:
+        differences.append("columns")
+    properties, comment = without_comment(description.properties)
+    comment = comment if description.comment is None else description.comment
+    if comment not in (None, snapshot.metadata.description):
+        differences.append("comment")
+    if not properties.items() <= all_properties(snapshot).items():
+        differences.append("properties")
+    if differences:
+        raise CreatedTableMismatchError(path=snapshot.path, differences=differences)
+
+
+def _like_clauses(parser: Parser) -> dict[str, Any]:
+    found: dict[str, Any] = {"source": parser.table_name()}
+    while not parser.is_at_end:
+        if parser.accept("USING"):
+            found["provider"] = parser.word().lower()
+        elif parser.accept("LOCATION"):
+            found["location"] = parser.string()
+        else:
+            parser.expect("TBLPROPERTIES")
+            found["properties"] = table_properties(parser)
+    return found
+
+
+def create_like(
+    table: StatementTable,
+    creation: Creation,
+    source: Name,
+    *,
+    provider: str | None = None,
+    location: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """Create a table with the columns and properties of another."""
+    source_path = table_path(table.spark, source)
+    if source_path is None:
+        raise StatementNotSupportedError(statement="LIKE a table that is no Delta table")
+    if provider not in (None, "delta"):
+        raise StatementNotSupportedError(statement=f"USING {provider} LIKE a Delta table")
+    new = NewTable.of(table.spark, table.name, location)
+    with new.named(table.spark):
+        create_table_like(
+            table.spark, source_path, new.path, properties or {}, creation,
+            is_managed=new.is_managed,
+        )  # fmt: skip
+
+
+def _clone_clauses(parser: Parser) -> dict[str, Any]:
+    deep = not parser.accept("SHALLOW")
+    parser.accept("DEEP")
+    parser.expect("CLONE")
+    found = {"source": parser.table_name(), "deep": deep}
+    found |= parser.moment("TBLPROPERTIES", "LOCATION")
+    if parser.accept("TBLPROPERTIES"):
+        found["properties"] = table_properties(parser)
+    if parser.accept("LOCATION"):
+        found["location"] = parser.string()
+    return found
+
+
+def create_clone(
+    table: StatementTable,
+    creation: Creation,
+    source: Name,
+    *,
+    deep: bool,
+    version: int | None = None,
+    timestamp: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    location: str | None = None,
+) -> DataFrame:
+    """Create a table with the files of another."""
+    spark, source_path = table.spark, table_path(table.spark, source)
+    if source_path is None:
+        raise TableNotFoundError(path=quoted_path(source))
+    new = NewTable.of(spark, table.name, location)
+    time = None if timestamp is None else session_time(spark, timestamp)
+    if creation is Creation.REPLACE and not DeltaTable.isDeltaTable(spark, new.path):
+        raise MissingReplacedTableError(path=new.path)
+    is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
+    if is_optional and new.name is None and DeltaTable.isDeltaTable(spark, new.path):
+        return spark.createDataFrame([], _CLONE_METRICS)
+    with new.named(spark):
+        result = clone(
+            spark,
+            source_path,
+            new.path,
+            deep=deep,
+            version=version,
+            timestamp=time,
+            replace=creation in _REPLACES,
+            properties=properties,
+        )
+    names = [field.name for field in _CLONE_METRICS.fields]
+    columns = {name: pa.array([getattr(result, name)], pa.int64()) for name in names}
+    return local_frame(spark, pa.table(columns), _CLONE_METRICS)
