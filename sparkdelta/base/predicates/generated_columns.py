@@ -165,7 +165,9 @@ def _implied(
         limit = _limit(typed, operator)
         if limit is not None:
             terms += [
-                _or_null(*part) for c in of_source for part in _single_column(c, operator, limit)
+                Or((IsNull(partition), term))  # an empty string is null as a partition value
+                for column in of_source
+                for partition, term in _single_column(column, operator, limit)
             ]
             terms += _fields_of_time(of_source, operator, limit)
     return terms
@@ -352,11 +354,6 @@ def _fields_of_time(
     assert predicate is not None
     nulls = tuple(IsNull(Column((column.name,))) for column in present)
     return [Or((*nulls, predicate))]
-
-
-def _or_null(partition: Column, predicate: Predicate) -> Predicate:
-    # An empty string is null as a partition value.
-    return Or((IsNull(partition), predicate))
 
 
 def _substituted(expression: Expression, constant: Literal) -> Expression:

@@ -78,7 +78,7 @@ def with_column(
 
     def added(struct: StructType) -> StructType:
         _check_new(struct, (*parent, field.name))
-        return _placed(struct.fields, field, position or _after_last(struct))
+        return _placed(struct.fields, field, position or Position(struct.names[-1]))
 
     return _with_struct(schema, parent, added)
 
@@ -210,10 +210,6 @@ def _with_struct(
 def _check_new(struct: StructType, path: ColumnPath) -> None:
     if name_key(path[-1]) in (name_key(name) for name in struct.names):
         raise DuplicateColumnsError(columns=(path_text(path),))
-
-
-def _after_last(struct: StructType) -> Position:
-    return Position(struct.names[-1])
 
 
 def _placed(fields: list[StructField], field: StructField, position: Position) -> StructType:

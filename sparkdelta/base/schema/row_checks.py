@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.type_folds import parts_together, with_parts
 from sparkdelta.exceptions import (
     ConstraintError,
     NotNullViolatedError,
@@ -106,13 +107,8 @@ def _with_lengths(stored: DataType, declared: DataType) -> DataType:
     """Return a type with the CHAR and VARCHAR types that were declared for its texts."""
     if isinstance(stored, StringType) and isinstance(declared, CharType | VarcharType):
         return declared
-    if isinstance(stored, ArrayType) and isinstance(declared, ArrayType):
-        element = _with_lengths(stored.elementType, declared.elementType)
-        return ArrayType(element, stored.containsNull)
-    if isinstance(stored, MapType) and isinstance(declared, MapType):
-        key = _with_lengths(stored.keyType, declared.keyType)
-        value = _with_lengths(stored.valueType, declared.valueType)
-        return MapType(key, value, stored.valueContainsNull)
+    if inner := parts_together(stored, declared):
+        return with_parts(stored, [_with_lengths(old, new) for _, old, new in inner])
     if isinstance(stored, StructType) and isinstance(declared, StructType):
         if stored.names != declared.names:
             raise _OtherTypeError

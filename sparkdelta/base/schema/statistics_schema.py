@@ -126,11 +126,8 @@ def spelled(statistics: DataType, kind: str) -> str:
     The protocol's appendix and some writers use that name.
     """
     names = statistics.names if isinstance(statistics, StructType) else []
-    return "nullCounts" if kind == "nullCount" and _only_plural(names) else kind
-
-
-def _only_plural(names: Sequence[str]) -> bool:
-    return "nullCounts" in names and "nullCount" not in names
+    is_plural = kind == "nullCount" and kind not in names and "nullCounts" in names
+    return "nullCounts" if is_plural else kind
 
 
 def reliable_statistics(stored: StructType, wanted: StructType) -> StructType:
@@ -147,14 +144,10 @@ def reliable_statistics(stored: StructType, wanted: StructType) -> StructType:
         elif (
             stored_type == wanted_type
             or wanted_type is None
-            or not _has_zone(stored_type, wanted_type)
+            or TimestampType() not in (stored_type, wanted_type)
         ):
             fields.append(field)
     return StructType(fields)
-
-
-def _has_zone(*types: DataType) -> bool:
-    return any(isinstance(data_type, TimestampType) for data_type in types)
 
 
 def covers(stored: StructType, wanted: StructType) -> bool:

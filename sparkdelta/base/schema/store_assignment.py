@@ -10,6 +10,8 @@ PROTOCOL.md#schema-serialization-format
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql.types import (
     ArrayType,
     AtomicType,
@@ -52,11 +54,9 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        wanted_fields = {name_key(field.name): field for field in wanted.fields}
         return all(
-            name_key(field.name) in wanted_fields
-            and can_assign(field.dataType, wanted_fields[name_key(field.name)].dataType)
-            for field in given.fields
+            target is not None and can_assign(source, target)
+            for source, target in _field_types(given, wanted)
         )
     if inner := parts_together(given, wanted):
         return all(can_assign(source, target) for _, source, target in inner)
@@ -74,11 +74,8 @@ def is_exact(given: DataType, wanted: DataType) -> bool:
     Conversions between dates and timestamps count as exact.
     """
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        wanted_fields = {name_key(field.name): field for field in wanted.fields}
-        return all(
-            is_exact(field.dataType, wanted_fields[name_key(field.name)].dataType)
-            for field in given.fields
-        )
+        pairs = _field_types(given, wanted)
+        return all(target is not None and is_exact(source, target) for source, target in pairs)
     if inner := parts_together(given, wanted):
         return all(is_exact(source, target) for _, source, target in inner)
     if not isinstance(given, NumericType) or not isinstance(wanted, NumericType):
@@ -109,15 +106,9 @@ def can_convert(given: DataType, wanted: DataType, *, adds_fields: bool = False)
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
     if isinstance(given, StructType) and isinstance(wanted, StructType):
-        wanted_fields = {name_key(field.name): field for field in wanted.fields}
         return (adds_fields or len(given) == len(wanted)) and all(
-            name_key(field.name) in wanted_fields
-            and can_convert(
-                field.dataType,
-                wanted_fields[name_key(field.name)].dataType,
-                adds_fields=adds_fields,
-            )
-            for field in given.fields
+            target is not None and can_convert(source, target, adds_fields=adds_fields)
+            for source, target in _field_types(given, wanted)
         )
     if inner := parts_together(given, wanted):
         return all(can_convert(one, other, adds_fields=adds_fields) for _, one, other in inner)
@@ -220,16 +211,21 @@ def field_of(value: str, data_type: DataType, name: str) -> tuple[str, DataType]
     return None if field is None else (f"{value}.{quoted(field.name)}", field.dataType)
 
 
+def _field_types(
+    struct: StructType, other: StructType
+) -> Iterator[tuple[DataType, DataType | None]]:
+    """Yield the type of each field, and its type in another struct, if it is there."""
+    types = {name_key(field.name): field.dataType for field in other.fields}
+    for field in struct.fields:
+        yield field.dataType, types.get(name_key(field.name))
+
+
 def _has_more_fields(data_type: DataType, other: DataType) -> bool:
     """Return True if a struct, or a struct directly inside it, has a field that another lacks."""
     if not isinstance(data_type, StructType) or not isinstance(other, StructType):
         return False
-    fields = {name_key(field.name): field.dataType for field in other.fields}
-    return any(
-        name_key(field.name) not in fields
-        or _has_more_fields(field.dataType, fields[name_key(field.name)])
-        for field in data_type.fields
-    )
+    pairs = _field_types(data_type, other)
+    return any(inner is None or _has_more_fields(outer, inner) for outer, inner in pairs)
 
 
 def _each(array: str, given: DataType, wanted: DataType, *, column: str, depth: int) -> str:

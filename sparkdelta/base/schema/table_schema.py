@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.base.protocol.column_names import name_key
-from sparkdelta.base.schema.type_folds import transformed, types_within
+from sparkdelta.base.schema.type_folds import parts, transformed, types_within, with_parts
 from sparkdelta.exceptions import (
     EmptySchemaWriteError,
     InvalidSchemaError,
@@ -201,12 +201,6 @@ def without_void(data_type: DataType) -> DataType | None:
             if (stored := without_void(field.dataType)) is not None
         ]
         return StructType(fields) if fields else None
-    if isinstance(data_type, ArrayType):
-        element = without_void(data_type.elementType)
-        return None if element is None else ArrayType(element, data_type.containsNull)
-    if isinstance(data_type, MapType):
-        key, value = without_void(data_type.keyType), without_void(data_type.valueType)
-        if key is None or value is None:
-            return None
-        return MapType(key, value, data_type.valueContainsNull)
-    return data_type
+    inner = [without_void(part) for _, part in parts(data_type)]
+    kept = [part for part in inner if part is not None]
+    return with_parts(data_type, kept) if len(kept) == len(inner) else None

@@ -362,8 +362,8 @@ class SkippingRules:
         if len(values) <= _MAX_ALTERNATIVES:
             equals = [Comparison("=", predicate.child, constant) for constant in values]
             return _any([self.condition(equal) for equal in equals])
-        if not _have_family(bound, values):
-            return None
+        if any(family(constant.data_type) != bound.family for constant in values):
+            return None  # Spark would convert one to the other, which has another order
         if bound.family == "number" and not all(map(_is_number, values)):
             return None
         runs = _runs(values, _PUSHED_RUNS if self.facts.is_pushed else _RUNS)
@@ -522,14 +522,6 @@ def _runs(values: Sequence[Literal], parts: int) -> list[list[Literal]]:
 
 def _value(constant: Literal) -> Any:
     return constant.value
-
-
-def _have_family(bound: Ordered, values: Sequence[Literal]) -> bool:
-    """Return True if constants have the type family of the bounds.
-
-    Between strings and numbers, Spark would convert one to the other, which has another order.
-    """
-    return all(family(v.data_type) == bound.family for v in values)
 
 
 _SHORTEST_CUT = 31

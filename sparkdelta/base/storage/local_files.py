@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from stat import S_ISREG
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.storage.log_store import FileEntry
@@ -20,32 +20,23 @@ from sparkdelta.exceptions import StorageError
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
 
 
-class _Rooted(Protocol):
-    @property
-    def table_root(self) -> str: ...
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-_Self = TypeVar("_Self", bound=_Rooted)
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
-
-
-def storage_errors(
-    verb: Callable[Concatenate[_Self, _Arguments], _Result],
-) -> Callable[Concatenate[_Self, _Arguments], _Result]:
+def storage_errors(method: _Method) -> _Method:
     """Decorate a method to raise `StorageError`, except for missing and existing files."""
 
-    @wraps(verb)
-    def translated(store: _Self, /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+    @wraps(method)
+    def translated(store: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return verb(store, *args, **kwargs)
+            return method(store, *args, **kwargs)
         except (FileNotFoundError, FileExistsError):
             raise
         except OSError as error:
             problem = error.strerror or str(error)
             raise StorageError(path=error.filename or store.table_root, problem=problem) from None
 
-    return translated
+    return cast("_Method", translated)
 
 
 @dataclass(frozen=True, slots=True)

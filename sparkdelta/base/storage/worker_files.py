@@ -68,18 +68,22 @@ class StoredFiles(Protocol):
         """Return the size of a file in bytes; None if it does not exist."""
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """Return the Parquet files that Spark wrote below a directory, without hidden files.
+        """Return the Parquet files that Spark wrote below a directory, sorted, without hidden ones.
 
-        Each has its path, size in bytes and modification time in milliseconds.
+        Each has its path, size in bytes and modification time in milliseconds. There are none if
+        the directory does not exist.
         """
 
     def entries(self, directory: str) -> list[StoredEntry]:
-        """Return the entries of a directory; none if it does not exist."""
+        """Return the entries of a directory; none if it does not exist.
+
+        Symbolic links of local disks are not followed.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """Access to files in Python workers, by absolute, decoded paths; it can be pickled.
+    """`StoredFiles` in Python workers, through Arrow; it can be pickled.
 
     File systems that workers cannot access raise `StorageError`.
 
@@ -96,12 +100,10 @@ class WorkerFiles:
     )
 
     def open(self, path: str) -> pa.NativeFile:
-        """Open a file for random reads; raise FileNotFoundError if it does not exist."""
         system, within = self._locate(path)
         return system.open_input_file(within)
 
     def create(self, path: str) -> pa.NativeFile:
-        """Create a file and open it for writing."""
         system, within = self._locate(path)
         if path.startswith("file:"):  # other file systems create directories implicitly
             system.create_dir(within.rpartition("/")[0], recursive=True)
@@ -113,7 +115,6 @@ class WorkerFiles:
         return int(system.get_file_info(within).mtime_ns // 1_000_000)
 
     def size(self, path: str) -> int | None:
-        """Return the size of a file in bytes; None if it does not exist."""
         system, within = self._locate(path)
         found = system.get_file_info(within)
         return int(found.size) if found.is_file else None
@@ -123,11 +124,6 @@ class WorkerFiles:
         return not path.lower().startswith(_HADOOP_SCHEMES)
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """List the Parquet files that Spark wrote below a directory, without hidden ones, sorted.
-
-        Each has its path, size in bytes and modification time in milliseconds. The list is empty if
-        the directory does not exist.
-        """
         system, within = self._locate(directory)
         listing = system.get_file_info(
             pyarrow.fs.FileSelector(within, allow_not_found=True, recursive=True)
@@ -140,7 +136,6 @@ class WorkerFiles:
         return sorted((f"{directory}{path}", *rest) for path, *rest in found if is_data_file(path))
 
     def entries(self, directory: str) -> list[StoredEntry]:
-        """List the entries of a directory; symbolic links of local disks are not followed."""
         system, within = self._locate(directory)
         if isinstance(system, pyarrow.fs.LocalFileSystem):
             return [*_local_entries(within)]
