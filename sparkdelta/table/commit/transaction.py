@@ -144,13 +144,7 @@ class Transaction(PreparedCommit):
         )
 
     def commit(self, committer: Committer | None = None) -> CommittedTransaction:
-        """Commit as the next version that conflict detection allows.
-
-        Raises
-        ------
-        CommitError
-            See `Committer.commit`.
-        """
+        """Commit as the next version that conflict detection allows, see `Committer.commit`."""
         before, root = self.snapshot, self.store.table_root
         with jobs_of(root, None if before is None else before.version):
             read_state = self._read_state()

@@ -49,11 +49,6 @@ def write_data_files(
         Of Spark's Parquet writer, and Hadoop's settings.
     is_change_data
         True to write below `CHANGE_DATA_DIRECTORY`.
-
-    Raises
-    ------
-    DeltaError
-        The rule that a row breaks, or the likely cause of a failed job.
     """
     spark, table, root = describer.spark, describer.table, store.table_root
     parent = f"{root}/{CHANGE_DATA_DIRECTORY}" if is_change_data else root
@@ -79,13 +74,7 @@ def write_parquet(
     spark: SparkSession,
     table_root: str,
 ) -> None:
-    """Write rows by Spark's Parquet writer.
-
-    Raises
-    ------
-    DeltaError
-        The rule that a row breaks, or the likely cause of a failed job.
-    """
+    """Write rows by Spark's Parquet writer."""
     with write_failures(table_root), delta_errors(None), named_jobs(spark, "data files"):
         engine_of(spark).write_parquet(
             rows.rows,

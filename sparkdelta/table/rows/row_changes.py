@@ -163,11 +163,6 @@ class ChangeWriter:
         ----------
         new
             Conformed rows of the table's columns, and `file_columns` if they have row ids.
-
-        Raises
-        ------
-        DeltaError
-            The rule that a row breaks, or the likely cause of a failed job.
         """
         rows, table, file_columns = new, self.change.after, self.file_columns
         if modified.rewritten is not None:

@@ -108,11 +108,6 @@ def commit_delta(
 ) -> CommittedTransaction:
     """Commit the files that an operation wrote, and the removal of those that it modified; report
     the new files that an error leaves behind.
-
-    Raises
-    ------
-    CommitError
-        See `Committer.commit`.
     """
     app_ids = frozenset(each.app_id for each in delta.transactions)
     with report_orphans(delta.store.table_root, delta.directories):

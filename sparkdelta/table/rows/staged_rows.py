@@ -27,11 +27,6 @@ _ROWS = "rows"
 def computed_once(rows: DataFrame, stage: Staging, part: str) -> DataFrame:
     """New rows of a table that are written more than once, as data and as change data: their values
     may differ when they are computed again.
-
-    Raises
-    ------
-    DeltaError
-        The rule that a row breaks, or the likely cause of a failed job.
     """
     with write_failures(stage.store.table_root):
         return stage.stage_rows(rows, part)
