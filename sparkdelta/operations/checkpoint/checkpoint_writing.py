@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -95,6 +95,10 @@ class WrittenCheckpoint(Result):
         better.
         """
         return self.file is not None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the attributes by name, and `is_written`, as plain values for JSON."""
+        return {"is_written": self.is_written, **asdict(self)}
 
 
 class ReuseFailed(Exception):  # noqa: N818 - it never reaches the user
