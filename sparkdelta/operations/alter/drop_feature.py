@@ -40,8 +40,7 @@ from sparkdelta.operations.alter.alteration_commits import commit_alteration
 from sparkdelta.operations.alter.dropped_features import checked_drop, dropped_feature, has_traces
 from sparkdelta.operations.alter.feature_history import history_has_traces
 from sparkdelta.operations.alter.feature_removal import remove_traces
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
-from sparkdelta.operations.checkpoint.checkpoint_writing import write_checkpoint
+from sparkdelta.operations.checkpoint.checkpoint_writing import checkpoint_table
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.operations.upkeep.metadata_cleanup import clean_metadata
 from sparkdelta.table.commit.committer import Committer
@@ -110,8 +109,7 @@ class _Drop:
         try:
             with engine_of(snapshot.log.spark).log_session() as session:
                 ours = snapshot.in_session(session)
-                options = CheckpointOptions()
-                write_checkpoint(session, path, options, now_ms=self.now_ms, snapshot=ours)
+                checkpoint_table(session, path, now_ms=self.now_ms, snapshot=ours)
         except (OSError, DeltaError) as error:
             problem = str(error)
             raise DropCheckpointError(feature=self.name, path=path, problem=problem) from error
