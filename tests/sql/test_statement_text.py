@@ -26,7 +26,7 @@ from sparkdelta.exceptions import (
     VacuumRetentionTooShortError,
     VersionNotFoundError,
 )
-from sparkdelta.operations.vacuum.retention_setting import RETENTION_CHECK
+from sparkdelta.operations.vacuum.vacuum import RETENTION_CHECK
 from sparkdelta.sql.statements import queries, statement_text
 from tests.support.settings import settings
 from tests.support.spark_jobs import no_jobs

@@ -101,9 +101,7 @@ class StagedCheckpoint:
         }
 
 
-def stage_classic(
-    stage: Staging, contents: CheckpointContents, compression: str
-) -> StagedCheckpoint:
+def stage_classic(stage: Staging, contents: CheckpointContents) -> StagedCheckpoint:
     """Write all actions to one Parquet file."""
     state = contents.snapshot.state
     columns = contents.schema.classic_file
@@ -113,11 +111,11 @@ def stage_classic(
         contents.removes(state),
         columns=columns,
     )
-    options = contents.parquet_options(compression)
-    order = contents.order if contents.layout == "clustered" else None
+    order = contents.order if contents.is_clustered else None
     rows = in_one_file(rows, order, is_small=state.log.is_small)
     given = Observation()
-    (file,) = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
+    rows = rows.observe(given, *counts())
+    (file,) = stage.write_parquet(rows, _PART, contents.parquet_options)
     found = _counts(stage, contents)
     verify(contents, contents.known_num_adds, given, found.num_adds, found.num_removes)
     return StagedCheckpoint(
@@ -136,7 +134,6 @@ def stage_top_level(
     contents: CheckpointContents,
     kind: CheckpointKind,
     sidecars: Sidecars,
-    compression: str,
 ) -> StagedCheckpoint:
     """Write the file that names the sidecars and has all other actions."""
     version, columns = contents.snapshot.version, contents.schema.v2_file
@@ -156,7 +153,7 @@ def stage_top_level(
     if kind.is_json:
         (file,) = stage.write_lines(rows.select(_as_text(columns)), _PART)
     else:
-        (file,) = stage.write_parquet(rows, _PART, {"compression": compression})
+        (file,) = stage.write_parquet(rows, _PART, {"compression": contents.options.compression})
     num_rows = given.get["num_rows"]
     name = kind.file_name(version, str(uuid4()))
     own = {"path": name, "sizeInBytes": file.size_bytes}

@@ -136,7 +136,6 @@ class Checkpointer:
 
     contents: CheckpointContents
     kind: CheckpointKind
-    options: CheckpointOptions
 
     def write(self) -> WrittenCheckpoint:
         """Write the checkpoint, unless an equivalent one exists.
@@ -151,7 +150,7 @@ class Checkpointer:
         started = time.monotonic()
         if self.kind.has_classic_name and self._has_classic_name():
             return self._nothing()
-        is_incremental = self.options.incremental and self.kind.is_v2
+        is_incremental = self.contents.options.incremental and self.kind.is_v2
         plan = plan_reuse(self.contents) if is_incremental else None
         if is_incremental and self._is_there(plan):
             return self._nothing()
@@ -185,7 +184,7 @@ class Checkpointer:
         """True if the last checkpoint is of this version, and a new one would be no better."""
         log = self.contents.snapshot.log
         checkpoint = log.segment.checkpoint
-        if self.options.kind is not None:
+        if self.contents.options.kind is not None:
             return False
         if checkpoint is None or checkpoint.version != self._version:
             return False
@@ -199,17 +198,16 @@ class Checkpointer:
             staged = (
                 self._staged_v2(stage, plan)
                 if self.kind.is_v2
-                else stage_classic(stage, self.contents, self.options.compression)
+                else stage_classic(stage, self.contents)
             )
             self._publish(stage, staged)
         update_hint(log.store, staged.hint(self._version))
         return self._outcome(staged)
 
     def _staged_v2(self, stage: Staging, plan: Reuse | None) -> StagedCheckpoint:
-        compression = self.options.compression
-        sidecars = stage_sidecars(stage, self.contents, plan, compression)
+        sidecars = stage_sidecars(stage, self.contents, plan)
         kind = self._v2_kind(len(sidecars.all))
-        return stage_top_level(stage, self.contents, kind, sidecars, compression)
+        return stage_top_level(stage, self.contents, kind, sidecars)
 
     def _publish(self, stage: Staging, staged: StagedCheckpoint) -> None:
         """Give all files their names, the checkpoint's own last.
@@ -241,7 +239,7 @@ class Checkpointer:
             raise ReuseFailed(damage, [file.name for file in log.segment.checkpoint.files])
 
     def _v2_kind(self, num_sidecars: int) -> CheckpointKind:
-        if self.options.kind is not None:
+        if self.contents.options.kind is not None:
             return self.kind
         first = max(0, self._version - CLASSIC_NAME_INTERVAL)
         files = list_log_files(self.contents.snapshot.log.store, listing_prefix(first))
@@ -375,7 +373,7 @@ def checkpoint_table(
         compile_plans(session, wanted=not table.log.is_small)
         contents = CheckpointContents.of(table, options, now_ms=now)
         kind = checkpoint_kind(options.kind, table.protocol, table.properties)
-        return Checkpointer(contents=contents, kind=kind, options=options).write()
+        return Checkpointer(contents=contents, kind=kind).write()
 
     try:
         return written(chosen, snapshot)

@@ -26,7 +26,7 @@ from sparkdelta.base.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, act
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.exceptions import MissingCommitTimestampError
-from sparkdelta.operations.upkeep.checksum_files import delete_foreign_checksum, put_checksum
+from sparkdelta.operations.upkeep.checksum_chain import delete_foreign_checksum, put_checksum
 from sparkdelta.table.checksum.version_checksum_frames import IS_PLAIN, changed_bins, wire_text
 from sparkdelta.table.checksum.version_checksum_rules import (
     FILE_PRESERVING_OPERATIONS,

@@ -7,6 +7,7 @@ PROTOCOL.md#data-files
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from sparkdelta.base.storage.worker_files import StoredEntry, StoredFiles
@@ -38,17 +40,9 @@ since the epoch. A pending directory has yet to be listed, and has no other row.
 files nor directories, such as symbolic links.
 """
 
-ENTRIES_IN_ARROW = pa.schema(
-    [
-        ("path", pa.string()),
-        ("length", pa.int64()),
-        ("isDir", pa.bool_()),
-        ("modificationTime", pa.int64()),
-        ("isEmpty", pa.bool_()),
-        ("isPending", pa.bool_()),
-        ("isOther", pa.bool_()),
-    ]
-)
+ENTRIES_IN_ARROW = to_arrow_schema(ENTRIES)
+RELATIVE = StructType([StructField("path", StringType())])
+
 Directory: TypeAlias = tuple[str, int | None]
 """A directory by its path relative to the root, which is the empty path, and its modification time.
 """
@@ -153,3 +147,30 @@ def listed_files(directories: DataFrame, lister: FileLister, *, budget: int) -> 
         return lister.list_below([row for batch in rows for row in batch], budget)
 
     return directories.select("path", "modificationTime").mapInArrow(entries, ENTRIES)
+
+
+def linked_files(paths: DataFrame, root: str) -> DataFrame:
+    """Return the paths, relative to the root, of the files below it that absolute paths on a local
+    disk lead to.
+
+    Parameters
+    ----------
+    paths
+        path STRING (decoded, without scheme).
+    root
+        The path of the table on the local disk.
+
+    Returns
+    -------
+    DataFrame
+        path STRING.
+    """
+
+    def resolve(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        below = f"{os.path.realpath(root)}/"
+        for batch in batches:
+            real = map(os.path.realpath, batch.column(0).to_pylist())
+            found = [path.removeprefix(below) for path in real if path.startswith(below)]
+            yield pa.RecordBatch.from_arrays([pa.array(found, pa.string())], names=["path"])
+
+    return paths.select("path").mapInArrow(resolve, RELATIVE)

@@ -28,17 +28,18 @@ from sparkdelta.exceptions import (
     VersionsNotContiguousError,
 )
 from sparkdelta.operations.vacuum.directory_listing import list_directory
-from sparkdelta.operations.vacuum.file_listing_workers import FileLister
-from sparkdelta.operations.vacuum.file_reference_frames import LIVE, needed_files, relative_path
-from sparkdelta.operations.vacuum.linked_file_workers import linked_files
+from sparkdelta.operations.vacuum.file_listing_workers import FileLister, linked_files
 from sparkdelta.operations.vacuum.vacuum_outcome_frames import (
+    LIVE,
     MAX_OUTCOMES,
     TO_RESOLVE,
     UNNEEDED,
     YOUNG,
     change_files,
     inventory_entries,
+    needed_files,
     outcomes,
+    relative_path,
     removed_files,
 )
 from sparkdelta.operations.vacuum.vacuum_rules import has_uniform_metadata
@@ -65,7 +66,7 @@ class Decisions:
     Attributes
     ----------
     frame
-        See `vacuum_outcomes.outcomes`; computed once.
+        See `vacuum_outcome_frames.outcomes`; computed once.
     """
 
     frame: DataFrame
@@ -79,7 +80,7 @@ class Candidates:
     Attributes
     ----------
     entries
-        See `vacuum_outcomes.outcomes`.
+        See `vacuum_outcome_frames.outcomes`.
     is_empty
         True if there are none, surely.
     are_few

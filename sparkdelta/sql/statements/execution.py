@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.api.delta_table import DeltaTable
-from sparkdelta.api.maintenance import optimize, reorg, vacuum
 from sparkdelta.api.merge_builder import DeltaMergeBuilder
 from sparkdelta.api.optimize_builder import optimize_metrics
 from sparkdelta.base.protocol.column_names import name_key
@@ -27,7 +26,8 @@ from sparkdelta.exceptions import (
     SubqueryInConditionError,
 )
 from sparkdelta.operations.merge.merge_clauses import Clause
-from sparkdelta.operations.vacuum.retention_setting import checks_retention
+from sparkdelta.operations.optimize.optimize import optimize, reorg
+from sparkdelta.operations.vacuum.vacuum import checks_retention, vacuum
 from sparkdelta.operations.verify.repair import repair
 from sparkdelta.operations.write.ignored_settings import (
     check_commit_settings,

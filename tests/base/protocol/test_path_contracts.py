@@ -23,8 +23,7 @@ from sparkdelta.base.schema.file_key_frames import (
     plain_path,
 )
 from sparkdelta.base.schema.sql_text import type_text
-from sparkdelta.operations.vacuum.file_reference_frames import relative_path
-from sparkdelta.operations.vacuum.vacuum_outcome_frames import passed_over
+from sparkdelta.operations.vacuum.vacuum_outcome_frames import passed_over, relative_path
 from sparkdelta.operations.vacuum.vacuum_rules import is_passed_over
 from sparkdelta.table.log.absolute_file_frames import absolute_uri, absolute_vector
 from sparkdelta.table.log.vector_path_frames import vector_uri
