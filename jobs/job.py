@@ -42,8 +42,8 @@ def run(command: str, description: str | None, arguments: Sequence[str] | None =
         try:
             outcome = call(spark, path, **options)
             assert not isinstance(outcome, list), "a job prints one line"
-            if isinstance(outcome, Result):
-                print(outcome, file=sys.stderr)
+            if isinstance(outcome, Result) and type(outcome).__str__ is not object.__str__:
+                print(outcome, file=sys.stderr)  # a report
             result, code = fields_of(outcome), exit_code(outcome)
         except DeltaError as error:
             print(error, file=sys.stderr)

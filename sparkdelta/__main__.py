@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import base64
+import inspect
 import json
 import math
 import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -23,9 +24,11 @@ from sparkdelta.base.spark.error_log import unlogged_errors
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.changes.describe import DRAWN_OF_HISTORY
-from sparkdelta.operations.checkpoint.checkpoint_options import ADDS_PER_SIDECAR
+from sparkdelta.operations.checkpoint.checkpoint_options import Layout
+from sparkdelta.operations.vacuum.vacuum import FULL, LITE
 from sparkdelta.operations.verify.repair import RepairResult
 from sparkdelta.operations.verify.verification import Verification
+from sparkdelta.table.checkpoint.checkpoint_kind_rules import CheckpointKind
 from sparkdelta.table.rows.job_failures import likely_cause
 
 DONE, FAILED = 0, 1
@@ -83,14 +86,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def add_options(parser: ArgumentParser, name: str) -> None:
-    """Add the path, the options and the function of a command to a parser."""
+    """Add the path, the options and the function of a command to a parser.
+
+    An option with a value has the default of the function's argument.
+    """
     command = _COMMANDS[name]
+    arguments = inspect.signature(command.call).parameters.values()
+    defaults = {each.name: each.default for each in arguments if each.default is not each.empty}
     parser.set_defaults(call=command.call)
     parser.add_argument("path", help="root of the table, any path that Spark can read")
     for each in command.options:
         group = parser.add_mutually_exclusive_group() if isinstance(each, list) else parser
         for names, settings in each if isinstance(each, list) else [each]:
-            group.add_argument(*names, **settings)
+            option = group.add_argument(*names, **settings)
+            if option.option_strings and option.nargs != 0:
+                option.default = defaults.get(option.dest)
 
 
 def exit_code(outcome: Outcome) -> int:
@@ -128,19 +138,19 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _describe(spark: SparkSession, path: str, *, history: int) -> Outcome:
+def _describe(spark: SparkSession, path: str, *, history: int = 0) -> Outcome:
     table = DeltaTable.forPath(spark, path)
     [detail] = _rows(table.detail(), 1)
     return {**detail, "history": _rows(table.history(history), history)} if history else detail
 
 
-def _history(spark: SparkSession, path: str, *, limit: int) -> Outcome:
+def _history(spark: SparkSession, path: str, *, limit: int = _SHOWN) -> Outcome:
     commits = DeltaTable.forPath(spark, path).history(limit)
     return _rows(commits.select(*DRAWN_OF_HISTORY), limit)
 
 
 def _files(
-    spark: SparkSession, path: str, *, version: int | None, where: str | None, limit: int
+    spark: SparkSession, path: str, *, version: int | None, where: str | None, limit: int = _SHOWN
 ) -> Outcome:
     snapshot = sparkdelta.load_snapshot(spark, path, version=version)
     time = F.timestamp_millis("modificationTime").alias("modificationTime")
@@ -148,7 +158,9 @@ def _files(
     return _rows(files.orderBy("path"), limit)
 
 
-def _changes(spark: SparkSession, path: str, *, start: int, end: int | None, limit: int) -> Outcome:
+def _changes(
+    spark: SparkSession, path: str, *, start: int, end: int | None, limit: int = _SHOWN
+) -> Outcome:
     changes = sparkdelta.read_changes(spark, path, start_version=start, end_version=end)
     return _rows(changes, limit)
 
@@ -176,13 +188,13 @@ def _option(*names: str, **settings: Any) -> Option:
     return names, settings
 
 
-_LIMIT = _option("--limit", type=_count, default=_SHOWN, help=f"most rows ({_SHOWN})")
+_LIMIT = _option("--limit", type=_count, help="most rows (%(default)s)")
 _DRY_RUN = _option("--dry-run", action="store_true", help="only tell what would be done")
 _VERSION = _option("--version", type=int, help="the version; the latest by default")
 
 _COMMANDS: dict[str, Command] = {
     "describe": Command("show what a table is: schema, size, properties, features", _describe, (
-        _option("--history", type=int, default=0, metavar="N", help="include the latest N commits"),
+        _option("--history", type=int, metavar="N", help="include the latest N commits"),
     )),
     "history": Command("list the commits, newest first", _history, (_LIMIT,)),
     "files": Command("list the files of a version", _files, (
@@ -219,17 +231,16 @@ _COMMANDS: dict[str, Command] = {
     )),
     "checkpoint": Command("write a checkpoint", sparkdelta.write_checkpoint, (
         _VERSION,
-        _option("--kind", choices=("classic", "v2-classic", "v2-json", "v2-parquet"),
+        _option("--kind", choices=[kind.value for kind in CheckpointKind],
                 help="by default as the table's delta.checkpointPolicy says"),
-        _option("--layout", choices=("clustered", "hash"), default="clustered",
+        _option("--layout", choices=get_args(Layout),
                 help="clustered: ordered by partition values and statistics, so that selective "
                 "reads open few sidecars; hash: distributed by path, slightly faster to write"),
         _option("--full", dest="incremental", action="store_false",
                 help="do not reuse sidecars of the last checkpoint"),
-        _option("--adds-per-sidecar", type=int, default=ADDS_PER_SIDECAR, metavar="N",
+        _option("--adds-per-sidecar", type=int, metavar="N",
                 help="approximate number of live files per sidecar (default: %(default)s)"),
-        _option("--compression", default="snappy",
-                help="Parquet compression codec (default: %(default)s)"),
+        _option("--compression", help="Parquet compression codec (default: %(default)s)"),
     )),
     "compact-log": Command("write a log compaction file", sparkdelta.compact_log, (
         _option("--start", type=int,
@@ -255,7 +266,7 @@ _COMMANDS: dict[str, Command] = {
     "vacuum": Command(
         "delete files that no version within the retention period needs", sparkdelta.vacuum, (
         _option("--retention-hours", type=float, help="by default the table's property"),
-        _option("--mode", choices=("full", "lite"), default="full", help="lite: by the log"),
+        _option("--mode", choices=(FULL, LITE), help="lite: by the log"),
         _option("--no-retention-check", dest="check_retention", action="store_false",
                 help="allow less than the table's retention"),
         _option("--deletes-per-second", type=float, help="the most deletions per second"),

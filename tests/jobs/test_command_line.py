@@ -64,6 +64,8 @@ def test_each_option_is_an_argument_of_the_function(name: str) -> None:
     options = {action.dest for action in parser._actions} - {"path"}
     function = command_line._COMMANDS[name].call
     assert inspect.signature(function).bind(None, "/nothing", **dict.fromkeys(options))
+    defaults = {action.default for action in parser._actions}
+    assert all(each is None or type(each) in (bool, int, str) for each in defaults)
 
 
 def test_any_value_is_json(
