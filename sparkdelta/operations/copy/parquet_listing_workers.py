@@ -29,10 +29,10 @@ class ParquetLister(FileLister):
         Not all files are to be read.
     """
 
-    partition_columns: tuple[str, ...] = ()
-    is_uniform: bool = False
+    visible: str = ""
 
-    def _is_passed_over(self, name: str, directory: str) -> bool:  # noqa: ARG002 - at any depth
+    def _is_hidden(self, path: str) -> bool:
+        name = path.rpartition("/")[2]
         if name in _OF_OTHERS:
             raise ConvertNonParquetError(source=_OF_OTHERS[name], table=self.root)
         return name.startswith(("_", ".")) and "=" not in name

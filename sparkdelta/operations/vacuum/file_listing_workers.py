@@ -8,6 +8,7 @@ PROTOCOL.md#data-files
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,6 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from sparkdelta.base.storage.worker_files import StoredEntry, StoredFiles
 from sparkdelta.exceptions import StorageError
-from sparkdelta.operations.vacuum.vacuum_rules import is_passed_over
 
 ENTRIES = StructType(
     [
@@ -54,7 +54,7 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLister:
-    """Lists the files and directories of a table, but for those that VACUUM passes over.
+    """Lists the files and directories of a table, but for those that VACUUM leaves alone.
 
     Symbolic links are not followed.
 
@@ -64,14 +64,13 @@ class FileLister:
         The access to files on workers.
     root
         The absolute, decoded path of the table.
-    partition_columns, is_uniform
-        See `is_passed_over`.
+    visible
+        See `visible_paths`.
     """
 
     files: StoredFiles
     root: str
-    partition_columns: tuple[str, ...]
-    is_uniform: bool
+    visible: str
 
     def list_below(self, directories: Iterable[Directory], budget: int) -> Iterator[pa.RecordBatch]:
         """Yield the entries below directories in columns `ENTRIES`.
@@ -103,7 +102,7 @@ class FileLister:
                     for entry in found:
                         name = f"{path}/{entry.name}" if path else entry.name
                         time_ms, is_other = entry.modification_time_ms, entry.is_other
-                        if not is_other and self._is_passed_over(entry.name, path):
+                        if not is_other and self._is_hidden(name):
                             continue
                         if entry.is_directory:
                             pending.append((name, time_ms))
@@ -112,10 +111,8 @@ class FileLister:
         for path, time in pending:
             yield path, None, True, time, False, True, False
 
-    def _is_passed_over(self, name: str, directory: str) -> bool:
-        return is_passed_over(
-            name, self.partition_columns, is_uniform=self.is_uniform, directory=directory
-        )
+    def _is_hidden(self, path: str) -> bool:
+        return re.match(self.visible, path) is None
 
     def _entries(self, directory: Directory) -> list[StoredEntry]:
         path = f"{self.root}/{directory[0]}".rstrip("/")

@@ -42,7 +42,7 @@ from sparkdelta.operations.vacuum.vacuum_outcome_frames import (
     relative_path,
     removed_files,
 )
-from sparkdelta.operations.vacuum.vacuum_rules import has_uniform_metadata
+from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between, readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
@@ -108,12 +108,8 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
         In the session of `stage`.
     """
     spark, root, options = stage.spark, snapshot.path, snapshot.log.options
-    lister = FileLister(
-        files=worker_files(spark, root, options),
-        root=root,
-        partition_columns=tuple(sorted(_partition_columns(snapshot))),
-        is_uniform=has_uniform_metadata(snapshot.properties),
-    )
+    files, visible = worker_files(spark, root, options), _visible_paths(snapshot)
+    lister = FileLister(files=files, root=root, visible=visible)
     rows = list_directory(lister, stage, options, by_workers=is_near_workers(snapshot))
     others = read_rows(
         rows.filter("isOther").limit(1),
@@ -145,10 +141,7 @@ def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> 
             found = f"is {types[name].upper()}" if name in types else "is missing"
             raise InvalidInventoryError(problem=f"its column {name} {found}")
     entries = inventory_entries(
-        inventory.select(*_INVENTORY),
-        table_root=snapshot.path,
-        partition_columns=sorted(_partition_columns(snapshot)),
-        is_uniform=has_uniform_metadata(snapshot.properties),
+        inventory.select(*_INVENTORY), table_root=snapshot.path, visible=_visible_paths(snapshot)
     )
     stage.write_parquet(entries, "entries", {})
     return Candidates(entries=stage.read_parquet("entries", entries.schema)[0], has_links=True)
@@ -292,6 +285,7 @@ def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
     )
 
 
-def _partition_columns(snapshot: Snapshot) -> set[str]:
+def _visible_paths(snapshot: Snapshot) -> str:
     keys = snapshot.configuration.partition_keys
-    return {name for key, column in keys for name in (key, column.name)}
+    names = {name for key, column in keys for name in (key, column.name)}
+    return visible_paths(sorted(names), snapshot.properties)

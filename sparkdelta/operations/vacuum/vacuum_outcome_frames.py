@@ -8,16 +8,13 @@ PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-da
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol import file_paths
-from sparkdelta.base.protocol.log_files import DATA_DIRECTORY, LOG_DIRECTORY
+from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.schema.file_key_frames import canonical_path, plain_path
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.operations.vacuum.vacuum_rules import KNOWN_HIDDEN, UNFINISHED, UNIFORM_METADATA
 from sparkdelta.table.log.vector_path_frames import vector_uri
 
 LIVE, REMOVED, VECTOR = "live", "removed", "deletion vector"
@@ -219,54 +216,23 @@ def change_files(changes: DataFrame, *, table_root: str) -> DataFrame:
     return _entries(files, table_root)
 
 
-def inventory_entries(
-    inventory: DataFrame,
-    *,
-    table_root: str,
-    partition_columns: Collection[str],
-    is_uniform: bool,
-) -> DataFrame:
+def inventory_entries(inventory: DataFrame, *, table_root: str, visible: str) -> DataFrame:
     """The files of an inventory below the table's root, as `entries` of `outcomes`.
 
     Parameters
     ----------
     inventory
         path STRING (absolute, not encoded), length LONG, isDir BOOLEAN, modificationTime LONG.
-    partition_columns, is_uniform
-        See `is_passed_over`.
+    visible
+        See `visible_paths`.
     """
     root = f"{file_paths.plain_path(table_root).rstrip('/')}/"
-    directories = "slice(split(path, '/'), 1, n)"
-    hidden = passed_over("name", partition_columns, is_uniform=is_uniform, directories=directories)
     return (
         inventory.withColumn("path", F.expr(plain_path("path")))
         .filter(f"startswith(path, {text_literal(root)}) AND NOT isDir")
         .withColumn("path", F.expr(f"substring(path, {len(root) + 1})"))
-        .filter(f"path != '' AND size(filter(split(path, '/'), (name, n) -> {hidden})) = 0")
+        .filter(f"path != '' AND path RLIKE {text_literal(visible)}")
         .selectExpr("path", "length", "isDir", "modificationTime", "FALSE AS isEmpty")
-    )
-
-
-def passed_over(
-    name: str, partition_columns: Collection[str], *, is_uniform: bool, directories: str
-) -> str:
-    """Return SQL (BOOLEAN) for `operations.vacuum.vacuum_rules.is_passed_over`.
-
-    Parameters
-    ----------
-    directories
-        SQL (ARRAY<STRING>) for the names of the directories above.
-    """
-    starts = [*KNOWN_HIDDEN, *(f"{column}=" for column in partition_columns)]
-    known = " OR ".join(f"startswith({name}, {text_literal(start)})" for start in starts)
-    is_metadata = f"{name} = {text_literal(UNIFORM_METADATA)}"
-    is_unfinished = (
-        f"{name} = {text_literal(UNFINISHED)} AND exists({directories}, "
-        f"directory -> directory RLIKE {text_literal(f'^{DATA_DIRECTORY}$')})"
-    )
-    return (
-        f"(CASE WHEN {is_unfinished} THEN false WHEN {is_metadata} THEN {str(is_uniform).lower()} "
-        f"ELSE left({name}, 1) IN ('_', '.') AND NOT ({known}) END)"
     )
 
 
