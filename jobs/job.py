@@ -6,14 +6,12 @@ If spark-submit runs the job on another machine (``--deploy-mode cluster``), pas
 
 from __future__ import annotations
 
-import argparse
 import io
-import json
 import logging
 import os
 import sys
-from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 from typing import Any, TextIO
 
@@ -21,46 +19,42 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaError
+from sparkdelta.__main__ import FAILED, add_options, exit_code, fields_of, json_text
+from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.table.rows.job_failures import likely_cause
 
-DONE, NOT_DONE = 0, 1
-"""Exit codes: success; failure, or there are findings. 2 means invalid arguments."""
 
-Call = Callable[[SparkSession, Namespace], tuple[Mapping[str, object], int]]
-
-
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser for the arguments that all jobs take."""
-    lines = argparse.RawDescriptionHelpFormatter
-    made = argparse.ArgumentParser(description=description, formatter_class=lines)
-    made.add_argument("path", help="root of the table, any path that Spark can read")
-    return made
-
-
-def run(
-    arguments_parser: argparse.ArgumentParser, arguments: Sequence[str] | None, call: Call
-) -> int:
-    """Parse, make one library call, print its result; return the exit code."""
+def run(command: str, description: str | None, arguments: Sequence[str] | None = None) -> int:
+    """Run a command of the command line, print its result, and return the exit code."""
     with redirect_stderr(_stderr()):
-        options = arguments_parser.parse_args(arguments)
-        spark = SparkSession.builder.appName(f"sparkdelta {options.path}").getOrCreate()
+        parser = ArgumentParser(
+            description=description, formatter_class=RawDescriptionHelpFormatter
+        )
+        add_options(parser, command)
+        options = vars(parser.parse_args(arguments))
+        call, path = options.pop("call"), options.pop("path")
+        spark = SparkSession.builder.appName(f"sparkdelta {path}").getOrCreate()
         logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(message)s")
         logger = logging.getLogger("sparkdelta")
         logger.setLevel(logging.INFO)
-        logger.info("%s of %s", arguments_parser.prog, options.path)
+        logger.info("%s of %s", parser.prog, path)
         try:
-            result, code = call(spark, options)
+            outcome = call(spark, path, **options)
+            assert not isinstance(outcome, list), "a job prints one line"
+            if isinstance(outcome, Result) and type(outcome).__str__ is not object.__str__:
+                print(outcome, file=sys.stderr)  # a report
+            result, code = fields_of(outcome), exit_code(outcome)
         except DeltaError as error:
             print(error, file=sys.stderr)
-            result, code = {"error": error.error_class, "message": error.message}, NOT_DONE
+            result, code = {"error": error.error_class, "message": error.message}, FAILED
         except Exception as error:  # whoever reads the output gets a line of JSON all the same
-            logger.exception("%s failed", arguments_parser.prog)
+            logger.exception("%s failed", parser.prog)
             message = str(error)
             if isinstance(error, SPARK_ERRORS):
                 message, _ = likely_cause(message)  # without Java's stack trace
-            result, code = {"error": type(error).__name__, "message": message}, NOT_DONE
-    print(json.dumps({"path": options.path, **result}, default=str))
+            result, code = {"error": type(error).__name__, "message": message}, FAILED
+    print(json_text({"path": path, **result}))
     return code
 
 

@@ -4,42 +4,69 @@ from __future__ import annotations
 
 import argparse
 import base64
+import inspect
 import json
 import math
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta.api.delta_table import DeltaTable
+from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.error_log import unlogged_errors
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.changes.describe import DRAWN_OF_HISTORY
+from sparkdelta.operations.checkpoint.checkpoint_options import Layout
+from sparkdelta.operations.vacuum.vacuum import FULL, LITE
+from sparkdelta.operations.verify.repair import RepairResult
+from sparkdelta.operations.verify.verification import Verification
+from sparkdelta.table.checkpoint.checkpoint_kind_rules import CheckpointKind
 from sparkdelta.table.rows.job_failures import likely_cause
 
 DONE, FAILED = 0, 1
 """Exit codes: success; an error, or findings of verify. 2 means invalid arguments."""
 
+Row: TypeAlias = "Mapping[str, Any]"
+Outcome: TypeAlias = "Result | Row | list[Row]"
+"""The outcome of a command: the result of a function, the fields of one thing, or rows."""
+
+Option: TypeAlias = "tuple[tuple[str, ...], Mapping[str, Any]]"
+
 _SHOWN = 20
-_LISTS = ("history", "files", "changes")
-"""Commands that answer with rows; the others answer with the fields of one thing."""
-Answer: TypeAlias = "list[dict[str, Any]]"
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes
+    ----------
+    call
+        Its function, of a session, the path of a table, and the options by their names.
+    options
+        Those of a list exclude each other.
+    """
+
+    text: str
+    call: Callable[..., Outcome]
+    options: tuple[Option | list[Option], ...]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    options = _parser().parse_args(arguments)
+    options = vars(_parser().parse_args(arguments))
     spark = SparkSession.getActiveSession() or _session()
+    is_json, call, path = options.pop("json"), options.pop("call"), options.pop("path")
     try:
         with unlogged_errors():
-            answer, code = _COMMANDS[options.command](spark, options)
+            outcome = call(spark, path, **options)
     except DeltaError as error:
         print(error, file=sys.stderr)
         return FAILED
@@ -47,15 +74,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(likely_cause(str(error))[0], file=sys.stderr)
         return FAILED
     try:
-        if options.json:
-            for row in answer:
-                print(json.dumps(_plain(row)))
+        if is_json:
+            for row in outcome if isinstance(outcome, list) else [fields_of(outcome)]:
+                print(json_text(row))
         else:
-            _draw(answer, is_list=options.command in _LISTS)
+            _draw(outcome)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads it, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+    return exit_code(outcome)
+
+
+def add_options(parser: ArgumentParser, name: str) -> None:
+    """Add the path, the options and the function of a command to a parser.
+
+    An option with a value has the default of the function's argument.
+    """
+    command = _COMMANDS[name]
+    arguments = inspect.signature(command.call).parameters.values()
+    defaults = {each.name: each.default for each in arguments if each.default is not each.empty}
+    parser.set_defaults(call=command.call)
+    parser.add_argument("path", help="root of the table, any path that Spark can read")
+    for each in command.options:
+        group = parser.add_mutually_exclusive_group() if isinstance(each, list) else parser
+        for names, settings in each if isinstance(each, list) else [each]:
+            option = group.add_argument(*names, **settings)
+            if option.option_strings and option.nargs != 0:
+                option.default = defaults.get(option.dest)
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Return the exit code of a command; problems that are left in a table are a failure."""
+    if isinstance(outcome, Verification):
+        return DONE if outcome.is_clean else FAILED
+    return FAILED if isinstance(outcome, RepairResult) and outcome.untouched else DONE
+
+
+def fields_of(outcome: Result | Row) -> Row:
+    """Return the fields of one thing by their names."""
+    return outcome.as_dict() if isinstance(outcome, Result) else outcome
+
+
+def json_text(row: Row) -> str:
+    """Return a line of JSON."""
+    return json.dumps(_plain(row))
 
 
 def _session() -> SparkSession:
@@ -64,44 +126,55 @@ def _session() -> SparkSession:
     return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> ArgumentParser:
     text = "Show and maintain a Delta table. Each command has its own --help."
-    parser = argparse.ArgumentParser(prog="sparkdelta", description=text)
+    parser = ArgumentParser(prog="sparkdelta", description=text)
     parser.add_argument("--version", action="version", version=sparkdelta.__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text)
-        made.add_argument("path", help="root of the table, any path that Spark can read")
-        made.add_argument("--json", action="store_true", help="print lines of JSON")
-        return made
-
-    def limit(made: argparse.ArgumentParser) -> None:
-        made.add_argument("--limit", type=_count, default=_SHOWN, help=f"most rows ({_SHOWN})")
-
-    command("describe", "show what a table is: schema, size, properties, features")
-    limit(command("history", "list the commits, newest first"))
-    files = command("files", "list the files of a version")
-    files.add_argument("--version", type=int, help="the version; the latest by default")
-    files.add_argument("--where", help="a SQL condition: only files that may match")
-    limit(files)
-    changes = command("changes", "list the rows that commits changed")
-    changes.add_argument("start", type=int, help="the first version")
-    changes.add_argument("end", type=int, nargs="?", help="the last version")
-    limit(changes)
-    verify = command("verify", "check log and files; exit code 1 if there are findings")
-    verify.add_argument("--footers", action="store_true", help="open every data file")
-    convert = command("convert", "convert a directory of Parquet files to a table")
-    convert.add_argument("--partition-schema", help="such as 'day DATE, id INT'; none by default")
-    convert.add_argument("--no-statistics", action="store_true", help="read no statistics")
-    command("checkpoint", "write a checkpoint of the latest version")
-    optimize = command("optimize", "rewrite small files as larger ones")
-    optimize.add_argument("--where", help="a SQL condition on partition columns")
-    optimize.add_argument("--dry-run", action="store_true", help="only tell what would be done")
-    vacuum = command("vacuum", "delete files that no version within the retention period needs")
-    vacuum.add_argument("--retention-hours", type=float, help="by default the table's property")
-    vacuum.add_argument("--dry-run", action="store_true", help="only tell what would be deleted")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    for name, (text, _, _) in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        add_options(command, name)
+        command.add_argument("--json", action="store_true", help="print lines of JSON")
     return parser
+
+
+def _describe(spark: SparkSession, path: str, *, history: int = 0) -> Outcome:
+    table = DeltaTable.forPath(spark, path)
+    [detail] = _rows(table.detail(), 1)
+    return {**detail, "history": _rows(table.history(history), history)} if history else detail
+
+
+def _history(spark: SparkSession, path: str, *, limit: int = _SHOWN) -> Outcome:
+    commits = DeltaTable.forPath(spark, path).history(limit)
+    return _rows(commits.select(*DRAWN_OF_HISTORY), limit)
+
+
+def _files(
+    spark: SparkSession, path: str, *, version: int | None, where: str | None, limit: int = _SHOWN
+) -> Outcome:
+    snapshot = sparkdelta.load_snapshot(spark, path, version=version)
+    time = F.timestamp_millis("modificationTime").alias("modificationTime")
+    files = snapshot.scan(where).files().select("path", "size", time)
+    return _rows(files.orderBy("path"), limit)
+
+
+def _changes(
+    spark: SparkSession, path: str, *, start: int, end: int | None, limit: int = _SHOWN
+) -> Outcome:
+    changes = sparkdelta.read_changes(spark, path, start_version=start, end_version=end)
+    return _rows(changes, limit)
+
+
+def _optimize(spark: SparkSession, path: str, *, purge: bool, **options: Any) -> Outcome:
+    if not purge:
+        return sparkdelta.optimize(spark, path, **options)
+    names = ("where", "target_file_size", "max_bytes", "dry_run")
+    return sparkdelta.reorg(spark, path, **{name: options[name] for name in names})
+
+
+def _rows(frame: DataFrame, limit: int) -> list[Row]:
+    shown = read_rows(frame.limit(limit), what="rows that a command shows", bound=limit)
+    return [row.asDict(recursive=True) for row in shown]
 
 
 def _count(text: str) -> int:
@@ -110,76 +183,96 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _describe(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    return _rows(DeltaTable.forPath(spark, options.path).detail(), 1), DONE
+def _option(*names: str, **settings: Any) -> Option:
+    """An argument of a parser; its name, or `dest`, is that of a function's argument."""
+    return names, settings
 
 
-def _history(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    commits = DeltaTable.forPath(spark, options.path).history(options.limit)
-    return _rows(commits.select(*DRAWN_OF_HISTORY), options.limit), DONE
+_LIMIT = _option("--limit", type=_count, help="most rows (%(default)s)")
+_DRY_RUN = _option("--dry-run", action="store_true", help="only tell what would be done")
+_VERSION = _option("--version", type=int, help="the version; the latest by default")
 
-
-def _files(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    snapshot = sparkdelta.load_snapshot(spark, options.path, version=options.version)
-    time = F.timestamp_millis("modificationTime").alias("modificationTime")
-    files = snapshot.scan(options.where).files().select("path", "size", time)
-    return _rows(files.orderBy("path"), options.limit), DONE
-
-
-def _changes(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    changes = sparkdelta.read_changes(
-        spark, options.path, start_version=options.start, end_version=options.end
-    )
-    return _rows(changes, options.limit), DONE
-
-
-def _verify(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    found = sparkdelta.verify(spark, options.path, footers=options.footers)
-    return [found.as_dict()], DONE if found.is_clean else FAILED
-
-
-def _convert(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    result = sparkdelta.convert_to_delta(
-        spark,
-        options.path,
-        partition_schema=options.partition_schema,
-        collect_statistics=not options.no_statistics,
-    )
-    return [result.as_dict()], DONE
-
-
-def _checkpoint(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    return [sparkdelta.write_checkpoint(spark, options.path).as_dict()], DONE
-
-
-def _optimize(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    result = sparkdelta.optimize(spark, options.path, where=options.where, dry_run=options.dry_run)
-    return [result.as_dict()], DONE
-
-
-def _vacuum(spark: SparkSession, options: Namespace) -> tuple[Answer, int]:
-    result = sparkdelta.vacuum(
-        spark, options.path, retention_hours=options.retention_hours, dry_run=options.dry_run
-    )
-    return [result.as_dict()], DONE
-
-
-_COMMANDS: Mapping[str, Callable[[SparkSession, Namespace], tuple[Answer, int]]] = {
-    "describe": _describe,
-    "history": _history,
-    "files": _files,
-    "changes": _changes,
-    "verify": _verify,
-    "convert": _convert,
-    "checkpoint": _checkpoint,
-    "optimize": _optimize,
-    "vacuum": _vacuum,
-}
-
-
-def _rows(frame: DataFrame, limit: int) -> Answer:
-    shown = read_rows(frame.limit(limit), what="rows that a command shows", bound=limit)
-    return [row.asDict(recursive=True) for row in shown]
+_COMMANDS: dict[str, Command] = {
+    "describe": Command("show what a table is: schema, size, properties, features", _describe, (
+        _option("--history", type=int, metavar="N", help="include the latest N commits"),
+    )),
+    "history": Command("list the commits, newest first", _history, (_LIMIT,)),
+    "files": Command("list the files of a version", _files, (
+        _VERSION,
+        _option("--where", help="a SQL condition: only files that may match"),
+        _LIMIT,
+    )),
+    "changes": Command("list the rows that commits changed", _changes, (
+        _option("start", type=int, help="the first version"),
+        _option("end", type=int, nargs="?", help="the last version"),
+        _LIMIT,
+    )),
+    "verify": Command(
+        "check log and files; exit code 1 if there are findings", sparkdelta.verify, (
+        _VERSION,
+        _option("--footers", action="store_true", help="open every data file and count its rows"),
+    )),
+    "repair": Command("mend a table; exit code 1 if problems are left", sparkdelta.repair, (
+        _DRY_RUN,
+    )),
+    "convert": Command(
+        "convert a directory of Parquet files to a table", sparkdelta.convert_to_delta, (
+        _option("--partition-schema", help="such as 'day DATE, id INT'; none by default"),
+        _option("--infer-partitions", action="store_true", help="from the directories"),
+        _option("--no-statistics", dest="collect_statistics", action="store_false",
+                help="do not store statistics"),
+    )),
+    "clone": Command("make a table of a version of another table", sparkdelta.clone, (
+        _option("target", help="root of the clone"),
+        _option("--deep", action="store_true", help="copy the files"),
+        _option("--replace", action="store_true", help="of a table that is there already"),
+        _VERSION,
+        _option("--timestamp", help="the version that was the latest at this time"),
+    )),
+    "checkpoint": Command("write a checkpoint", sparkdelta.write_checkpoint, (
+        _VERSION,
+        _option("--kind", choices=[kind.value for kind in CheckpointKind],
+                help="by default as the table's delta.checkpointPolicy says"),
+        _option("--layout", choices=get_args(Layout),
+                help="clustered: ordered by partition values and statistics, so that selective "
+                "reads open few sidecars; hash: distributed by path, slightly faster to write"),
+        _option("--full", dest="incremental", action="store_false",
+                help="do not reuse sidecars of the last checkpoint"),
+        _option("--adds-per-sidecar", type=int, metavar="N",
+                help="approximate number of live files per sidecar (default: %(default)s)"),
+        _option("--compression", help="Parquet compression codec (default: %(default)s)"),
+    )),
+    "compact-log": Command("write a log compaction file", sparkdelta.compact_log, (
+        _option("--start", type=int,
+                help="first version (default: the one after the newest checkpoint)"),
+        _option("--end", type=int, help="last version (default: latest)"),
+    )),
+    "clean-log": Command("delete expired files of the log", sparkdelta.clean_log, (_DRY_RUN,)),
+    "optimize": Command("rewrite small files as larger ones", _optimize, (
+        _option("--where", help="a SQL condition on partition columns"),
+        [
+            _option("--zorder-by", nargs="+", metavar="COLUMN", help="put rows in Z-order"),
+            _option("--full", action="store_true",
+                    help="cluster files again that other columns cluster"),
+            _option("--purge", action="store_true",
+                    help="rewrite files with deleted rows or dropped columns"),
+        ],
+        _option("--target-file-size", type=int, help="of the new files, in bytes"),
+        _option("--max-bytes", type=int, help="of the files that a commit replaces"),
+        _option("--min-cube-size", type=int, help="Z-cubes of so many bytes stay"),
+        _option("--max-cube-size", type=int, help="of new Z-cubes, in bytes"),
+        _DRY_RUN,
+    )),
+    "vacuum": Command(
+        "delete files that no version within the retention period needs", sparkdelta.vacuum, (
+        _option("--retention-hours", type=float, help="by default the table's property"),
+        _option("--mode", choices=(FULL, LITE), help="lite: by the log"),
+        _option("--no-retention-check", dest="check_retention", action="store_false",
+                help="allow less than the table's retention"),
+        _option("--deletes-per-second", type=float, help="the most deletions per second"),
+        _DRY_RUN,
+    )),
+}  # fmt: skip
 
 
 def _plain(value: object) -> object:
@@ -194,22 +287,22 @@ def _plain(value: object) -> object:
     return value if value is None or is_number or isinstance(value, str) else str(value)
 
 
-def _draw(answer: Answer, *, is_list: bool) -> None:
+def _draw(outcome: Outcome) -> None:
     """Print rows as a table, or the fields of one thing as a list; as JSON if rich is not
     installed.
     """
+    rows: list[Row] = outcome if isinstance(outcome, list) else [fields_of(outcome)]
     try:
         from rich import box
         from rich.console import Console
         from rich.markup import escape
         from rich.table import Table
     except ImportError:
-        for row in answer:
+        for row in rows:
             print(json.dumps(row, default=str, indent=2))
         return
-    rows = answer
-    if not is_list:
-        rows = [{"field": name, "value": value} for row in answer for name, value in row.items()]
+    if not isinstance(outcome, list):
+        rows = [{"field": name, "value": value} for name, value in fields_of(outcome).items()]
     table = Table(*(rows[0] if rows else ("no rows",)), box=box.SIMPLE)
     for row in rows:
         table.add_row(*(escape(_text(value)) for value in row.values()))

@@ -13,8 +13,15 @@ from sparkdelta.api.optimize_builder import DeltaOptimizeBuilder
 from sparkdelta.api.table_builder import DeltaTableBuilder, IdentityGenerator
 from sparkdelta.base.protocol.arguments import checked_flag, checked_number, checked_version
 from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
+from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.spark.enabled_sessions import conversion_time_zone
-from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError, TableNotFoundError
+from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.exceptions import (
+    ArgumentTypeError,
+    InvalidArgumentError,
+    ManifestModeError,
+    TableNotFoundError,
+)
 from sparkdelta.operations.alter.alter_table import alter
 from sparkdelta.operations.alter.altered_properties import set_properties
 from sparkdelta.operations.alter.drop_feature import drop_feature
@@ -25,20 +32,20 @@ from sparkdelta.operations.copy.convert import convert, parquet_path
 from sparkdelta.operations.copy.converted_table import ConvertOptions, checked_partition_schema
 from sparkdelta.operations.copy.restore import restore, restore_metrics
 from sparkdelta.operations.merge.merge import MergeRequest, merge
-from sparkdelta.operations.optimize.optimize import optimize
-from sparkdelta.operations.upkeep.generate_manifests import generate
-from sparkdelta.operations.vacuum.retention_setting import checks_retention
-from sparkdelta.operations.vacuum.vacuum import VacuumOptions, vacuum
+from sparkdelta.operations.optimize.optimize import optimize_table
+from sparkdelta.operations.upkeep.symlink_manifests import generate_manifests
+from sparkdelta.operations.vacuum.vacuum import VacuumOptions, checks_retention, vacuum_table
 from sparkdelta.operations.write.create_table import Creation
 from sparkdelta.operations.write.delete import delete
 from sparkdelta.operations.write.ignored_settings import warn_of_evolution_setting
 from sparkdelta.operations.write.update import update
-from sparkdelta.table.listing.listing import find_log_segment, open_log
+from sparkdelta.table.definition.writable import open_writable
+from sparkdelta.table.listing.listing import find_log_segment, open_log, open_log_for_writing
 from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.listing.table_names import name_not_found, table_name, table_path
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.rows.expression_arguments import checked_condition, checked_values
-from sparkdelta.table.rows.row_changes import ChangeResult
+from sparkdelta.table.rows.row_changes import ChangeResult, open_changeable
 from sparkdelta.table.scan.row_names import RowNames, columns_frame
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
@@ -392,8 +399,14 @@ class DeltaTable:
         ManifestOfVectorsError, ManifestMappingError
             The table has deletion vectors or maps its columns.
         """
-        with with_not_found_hint(self._spark, self._path):
-            generate(self._spark, self._path, mode, self._options)
+        if not isinstance(mode, str) or mode.lower() != "symlink_format_manifest":
+            raise ManifestModeError(mode=str(mode))
+        spark, path, options = self._spark, self._path, self._options
+        with with_not_found_hint(spark, path):
+            store = open_log_for_writing(spark, path, options)
+            snapshot = open_snapshot(spark, path, store=store, options=options)
+            with jobs_of(snapshot.path, snapshot.version):
+                generate_manifests(snapshot)
 
     def clone(
         self,
@@ -477,7 +490,9 @@ class DeltaTable:
             check_retention=checks_retention(self._spark),
         )
         with with_not_found_hint(self._spark, self._path):
-            vacuum(self._spark, self._path, wanted, options=self._options)
+            spark, path, options = self._spark, self._path, self._options
+            found = open_writable(spark, path, writing=Writing.MAINTENANCE, options=options)
+            vacuum_table(found, wanted)
         return self._spark.createDataFrame([], StructType())
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
@@ -586,7 +601,8 @@ class DeltaTable:
 
     def _optimize(self, where: str | None, request: OptimizeRequest) -> OptimizeResult:
         with with_not_found_hint(self._spark, self._path):
-            return optimize(self._spark, self._path, where, request, options=self._options)
+            snapshot = open_changeable(self._spark, self._path, self._options, only_inserts=True)
+            return optimize_table(snapshot, where, request)
 
     def _restore(self, *, version: int | None = None, timestamp: str | None = None) -> DataFrame:
         with with_not_found_hint(self._spark, self._path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+from argparse import ArgumentParser
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -37,6 +39,8 @@ def test_commands(
     assert run("checkpoint")[0]["version"] == 1
     assert run("optimize", "--dry-run")
     assert run("vacuum", "--dry-run")
+    assert run("repair", "--dry-run")
+    assert run("clean-log", "--dry-run")
     parquet = str(tmp_path / "parquet")
     spark.range(3).coalesce(1).write.parquet(parquet)
     assert main(["convert", parquet, "--no-statistics", "--json"]) == 0
@@ -53,6 +57,17 @@ def test_commands(
         main(["describe"])
 
 
+@pytest.mark.parametrize("name", command_line._COMMANDS)
+def test_each_option_is_an_argument_of_the_function(name: str) -> None:
+    parser = ArgumentParser(add_help=False)
+    command_line.add_options(parser, name)
+    options = {action.dest for action in parser._actions} - {"path"}
+    function = command_line._COMMANDS[name].call
+    assert inspect.signature(function).bind(None, "/nothing", **dict.fromkeys(options))
+    defaults = {action.default for action in parser._actions}
+    assert all(each is None or type(each) in (bool, int, str) for each in defaults)
+
+
 def test_any_value_is_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -62,7 +77,8 @@ def test_any_value_is_json(
         "m": {Row(x=1): -math.inf}, "a": [True, None, 1, 2.5, Row(y=b"")], "s": "text",
     }  # fmt: skip
     monkeypatch.setattr(command_line, "_session", lambda: None)
-    monkeypatch.setitem(command_line._COMMANDS, "changes", lambda *_: ([row], 0))  # type: ignore[arg-type]
+    changes = command_line._COMMANDS["changes"]._replace(call=lambda *_, **__: [row])
+    monkeypatch.setitem(command_line._COMMANDS, "changes", changes)
     assert main(["changes", "/nothing", "0", "--json"]) == 0
 
     def no_number(text: str) -> None:
@@ -79,11 +95,12 @@ def test_any_value_is_json(
 def test_an_error_of_spark_is_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise PySparkException("Job aborted: f.parquet is no Parquet file\n\tat org.apache.Some")
 
     monkeypatch.setattr(command_line, "_session", lambda: None)
-    monkeypatch.setitem(command_line._COMMANDS, "changes", fail)  # type: ignore[arg-type]
+    changes = command_line._COMMANDS["changes"]._replace(call=fail)  # type: ignore[arg-type]
+    monkeypatch.setitem(command_line._COMMANDS, "changes", changes)
     assert main(["changes", "/nothing", "0"]) == 1
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "Job aborted: f.parquet is no Parquet file\n")

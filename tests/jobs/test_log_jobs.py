@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from jobs import clean_log, clone, compact_log, convert, describe, optimize, repair, vacuum, verify
+from sparkdelta import DeltaTable
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import add, create, ids, write_data
 
@@ -161,7 +162,7 @@ def test_an_error_of_spark_is_a_line(
         raise PySparkException("Job aborted: f.parquet is no Parquet file\n\tat org.apache.Some")
 
     monkeypatch.setattr(describe.job, "SparkSession", MagicMock())
-    monkeypatch.setattr(describe.DeltaTable, "forPath", fail)
+    monkeypatch.setattr(DeltaTable, "forPath", fail)
     assert describe.main(["/nothing"]) == 1
     told = capsys.readouterr()
     assert json.loads(told.out) == {

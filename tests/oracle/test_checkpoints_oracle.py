@@ -10,9 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta import load_snapshot, read_delta
-from sparkdelta.operations.checkpoint.checkpoint_command import checkpoint
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
+from sparkdelta import load_snapshot, read_delta, write_checkpoint
 from tests.golden.expected import comparable
 from tests.oracle.test_delta_spark import delta_rs_rows
 from tests.support.delta_spark import DeltaSpark
@@ -60,11 +58,9 @@ def test_others_read_it(
     table = tmp_path / "table"
     shutil.copytree(source, table)
     log = log_directory(table)
-    written = checkpoint(
-        spark, str(table), CheckpointOptions(kind=kind, adds_per_sidecar=3), version=latest - 1
-    )
+    written = write_checkpoint(spark, str(table), version=latest - 1, kind=kind, adds_per_sidecar=3)
     if kind == "v2-json":  # one that takes over sidecars, too
-        written = checkpoint(spark, str(table), CheckpointOptions(kind=kind, adds_per_sidecar=3))
+        written = write_checkpoint(spark, str(table), kind=kind, adds_per_sidecar=3)
         assert written.num_reused_sidecars > 0
     for file in log.iterdir():
         gone = file.is_file() and file.name[:20].isdigit() and int(file.name[:20]) < written.version

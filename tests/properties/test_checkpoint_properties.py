@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot
-from sparkdelta.operations.checkpoint.checkpoint_command import checkpoint
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
+from sparkdelta.operations.checkpoint.checkpoint_writing import checkpoint_table
 from tests.support.log_writer import Action, log_directory, write_commit
 from tests.support.reference_model import FileKey, replay
 from tests.support.snapshots import expected, replayed
@@ -129,10 +130,12 @@ def test_incremental_checkpoints_are_full_ones(
             continue
         now_ms = NOW + version * DAY // 2
         options = CheckpointOptions(kind="v2-json", adds_per_sidecar=6)
-        written = checkpoint(spark, str(table), options, now_ms=now_ms)
+        with engine_of(spark).log_session() as session:
+            written = checkpoint_table(session, str(table), options, now_ms=now_ms)
         reused += written.num_reused_sidecars
         full = CheckpointOptions(kind="v2-parquet", incremental=False, adds_per_sidecar=6)
-        checkpoint(spark, str(other), full, now_ms=now_ms)
+        with engine_of(spark).log_session() as session:
+            checkpoint_table(session, str(other), full, now_ms=now_ms)
         found, wanted = actions(spark, table), actions(spark, other)
         assert found[0] == wanted[0]
         assert wanted[1] <= found[1], "no tombstone is lost"

@@ -28,7 +28,7 @@ from sparkdelta.exceptions import (
     VacuumRetentionTooShortError,
     VersionNotFoundError,
 )
-from sparkdelta.operations.vacuum.retention_setting import RETENTION_CHECK
+from sparkdelta.operations.vacuum.vacuum import RETENTION_CHECK
 from sparkdelta.sql.statements import inserted_rows, queries, statement_text
 from sparkdelta.sql.statements.statement_text import run_sql
 from tests.support.settings import settings

@@ -42,8 +42,7 @@ from sparkdelta.operations.alter.dropped_features import (
     history_has_traces,
 )
 from sparkdelta.operations.alter.feature_removal import remove_traces
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
-from sparkdelta.operations.checkpoint.checkpoint_writing import write_checkpoint
+from sparkdelta.operations.checkpoint.checkpoint_writing import checkpoint_table
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.operations.upkeep.metadata_cleanup import clean_metadata
 from sparkdelta.table.commit.committer import Committer
@@ -112,8 +111,7 @@ class _Drop:
         try:
             with engine_of(snapshot.log.spark).log_session() as session:
                 ours = snapshot.in_session(session)
-                options = CheckpointOptions()
-                write_checkpoint(session, path, options, now_ms=self.now_ms, snapshot=ours)
+                checkpoint_table(session, path, now_ms=self.now_ms, snapshot=ours)
         except (OSError, DeltaError) as error:
             problem = str(error)
             raise DropCheckpointError(feature=self.name, path=path, problem=problem) from error

@@ -37,11 +37,11 @@ from sparkdelta.operations.alter.stored_type_workers import (
 )
 from sparkdelta.operations.alter.unmapped_table import remove_mapping
 from sparkdelta.operations.compaction.compaction import (
+    commit_batch,
     described_files,
     in_packing_order,
     plan_batches,
 )
-from sparkdelta.operations.compaction.compaction_commits import commit_batch
 from sparkdelta.table.commit.conflict_rules import UNBACKFILL
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction

@@ -24,7 +24,7 @@ from sparkdelta.base.protocol.table_features import (
 )
 from sparkdelta.base.protocol.table_properties import is_off
 from sparkdelta.base.schema.checkpoint_schema import CheckpointSchema
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions, Layout
+from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
 from sparkdelta.operations.checkpoint.checkpoint_row_frames import (
     add_rows,
     checkpoint_rows,
@@ -64,16 +64,13 @@ class CheckpointContents:
         Of a `log_session`.
     now_ms
         The time by which tombstones and transactions are expired.
-    adds_per_sidecar
-        Of a V2 checkpoint, about.
     """
 
     snapshot: Snapshot
     schema: CheckpointSchema
     order: FileOrder
-    layout: Layout
+    options: CheckpointOptions
     now_ms: int
-    adds_per_sidecar: int
 
     @classmethod
     def of(
@@ -83,13 +80,18 @@ class CheckpointContents:
         schema = checkpoint_schema(snapshot.configuration)
         leading = leading_paths(schema.statistics, clustering_columns(snapshot) or ())
         order = FileOrder(schema, leading, snapshot.state.partition_time_zone)
-        return cls(snapshot, schema, order, options.layout, now_ms, options.adds_per_sidecar)
+        return cls(snapshot, schema, order, options, now_ms)
 
     @property
     def fingerprint(self) -> str:
         """Identifies the schema and layout; only sidecars written with the same can be reused."""
-        columns = self.order.leading if self.layout == "clustered" else ()
-        return self.schema.fingerprint(self.layout, columns)
+        columns = self.order.leading if self.is_clustered else ()
+        return self.schema.fingerprint(self.options.layout, columns)
+
+    @property
+    def is_clustered(self) -> bool:
+        """True if files are ordered by partition values and statistics."""
+        return self.options.layout == "clustered"
 
     @property
     def known_num_adds(self) -> int | None:
@@ -104,14 +106,15 @@ class CheckpointContents:
         """
         return self.now_ms - deleted_file_retention_ms(self.snapshot.properties)
 
-    def parquet_options(self, compression: str) -> dict[str, str]:
+    @property
+    def parquet_options(self) -> dict[str, str]:
         """The options with which Spark writes files with adds."""
         options = {
             f"parquet.enable.dictionary#{leaf}": "false" for leaf in self.schema.rarely_repeated
         }
-        if self.layout == "clustered":
+        if self.is_clustered:
             options["parquet.block.size"] = str(ROW_GROUP_BYTES)
-        return {"compression": compression, **options}
+        return {"compression": self.options.compression, **options}
 
     def adds(self, state: TableState) -> DataFrame:
         """The live files: one column `add`."""

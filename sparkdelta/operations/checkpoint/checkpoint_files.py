@@ -1,15 +1,15 @@
-"""The top-level file of a checkpoint, written to a staging directory.
+"""The top-level file of a checkpoint, written to a staging directory, and `_last_checkpoint`.
 
 References
 ----------
 PROTOCOL.md#v1-spec, PROTOCOL.md#v2-spec, PROTOCOL.md#checkpoint-metadata-tags,
-PROTOCOL.md#last-checkpoint-file-schema
+PROTOCOL.md#last-checkpoint-file, PROTOCOL.md#last-checkpoint-file-schema
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -17,24 +17,32 @@ from pyspark.sql import Column, Observation, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, Version, listing_prefix
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.storage.log_store import FileEntry
+from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.operations.checkpoint.checkpoint_contents import CheckpointContents
-from sparkdelta.operations.checkpoint.checkpoint_hint import (
-    MAX_EMBEDDED,
-    MAX_EMBEDDED_BYTES,
-    MAX_SCHEMA_CHARACTERS,
-    embedded,
-)
 from sparkdelta.operations.checkpoint.checkpoint_row_frames import checkpoint_rows
 from sparkdelta.operations.checkpoint.sidecar_files import Sidecars, verify
 from sparkdelta.table.checkpoint.checkpoint_kind_rules import CheckpointKind
 from sparkdelta.table.checkpoint.checkpoint_layout_frames import in_one_file
 from sparkdelta.table.checkpoint.sidecar_summary_frames import counted_type, counts
+from sparkdelta.table.listing.last_checkpoint_rules import last_checkpoint_bytes
+from sparkdelta.table.listing.listing import list_log_files, read_hint
+from sparkdelta.table.listing.log_segment_rules import complete_checkpoints
 from sparkdelta.table.snapshot.staging import Staging
 
+MAX_EMBEDDED = 30
+"""The hint repeats the actions of a V2 checkpoint that has at most so many sidecars, and at most so
+many other actions."""
+
+MAX_EMBEDDED_BYTES = 64 * 1024
+"""The hint repeats no actions of a checkpoint whose top-level file has more than so many bytes."""
+
+MAX_SCHEMA_CHARACTERS = 20_000
+"""The hint leaves out a schema with more than so many characters."""
+
 _PART = "checkpoint"
+_OPTIONAL = ("v2Checkpoint", "checkpointSchema")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +101,7 @@ class StagedCheckpoint:
         }
 
 
-def stage_classic(
-    stage: Staging, contents: CheckpointContents, compression: str
-) -> StagedCheckpoint:
+def stage_classic(stage: Staging, contents: CheckpointContents) -> StagedCheckpoint:
     """Write all actions to one Parquet file."""
     state = contents.snapshot.state
     columns = contents.schema.classic_file
@@ -105,11 +111,11 @@ def stage_classic(
         contents.removes(state),
         columns=columns,
     )
-    options = contents.parquet_options(compression)
-    order = contents.order if contents.layout == "clustered" else None
+    order = contents.order if contents.is_clustered else None
     rows = in_one_file(rows, order, is_small=state.log.is_small)
     given = Observation()
-    (file,) = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
+    rows = rows.observe(given, *counts())
+    (file,) = stage.write_parquet(rows, _PART, contents.parquet_options)
     found = _counts(stage, contents)
     verify(contents, contents.known_num_adds, given, found.num_adds, found.num_removes)
     return StagedCheckpoint(
@@ -128,7 +134,6 @@ def stage_top_level(
     contents: CheckpointContents,
     kind: CheckpointKind,
     sidecars: Sidecars,
-    compression: str,
 ) -> StagedCheckpoint:
     """Write the file that names the sidecars and has all other actions."""
     version, columns = contents.snapshot.version, contents.schema.v2_file
@@ -148,7 +153,7 @@ def stage_top_level(
     if kind.is_json:
         (file,) = stage.write_lines(rows.select(_as_text(columns)), _PART)
     else:
-        (file,) = stage.write_parquet(rows, _PART, {"compression": compression})
+        (file,) = stage.write_parquet(rows, _PART, {"compression": contents.options.compression})
     num_rows = given.get["num_rows"]
     name = kind.file_name(version, str(uuid4()))
     own = {"path": name, "sizeInBytes": file.size_bytes}
@@ -177,7 +182,7 @@ def _repeated(
         return {}
     if is_json:
         # Not by splitlines, which takes more for the end of a line than JSON does.
-        return embedded(stage.read(_PART, file.name).decode().rstrip("\n").split("\n"))
+        return _embedded(stage.read(_PART, file.name).decode().rstrip("\n").split("\n"))
     columns = contents.schema.v2_file
     rows, _ = stage.read_parquet(_PART, columns)
     lines = read_rows(
@@ -186,7 +191,19 @@ def _repeated(
         bound=num_rows,
         version=contents.snapshot.version,
     )
-    return embedded([line["value"] for line in lines])
+    return _embedded([line["value"] for line in lines])
+
+
+def _embedded(lines: Sequence[str]) -> dict[str, object]:
+    """The actions of a V2 checkpoint's top-level file as the hint repeats them; nothing if they are
+    many.
+    """
+    actions = [json.loads(line) for line in lines]
+    sidecars = [action["sidecar"] for action in actions if "sidecar" in action]
+    others = [action for action in actions if "sidecar" not in action]
+    if max(len(sidecars), len(others)) > MAX_EMBEDDED:
+        return {}
+    return {"nonFileActions": others, "sidecarFiles": sidecars}
 
 
 def _as_text(columns: StructType) -> Column:
@@ -210,3 +227,22 @@ def _counts(stage: Staging, contents: CheckpointContents) -> Row:
         version=contents.snapshot.version,
     )
     return row
+
+
+def update_hint(store: LogStore, document: Mapping[str, object]) -> None:
+    """Point `_last_checkpoint` to a checkpoint, unless it points to a newer one that exists.
+
+    Two writers that do this at once may leave the older of their hints: readers then list more.
+    """
+    version = document["version"]
+    assert isinstance(version, int)
+    known = read_hint(store)
+    if known is not None and known > version and _is_there(store, known):
+        return
+    present = {name: value for name, value in document.items() if value is not None}
+    store.overwrite(LAST_CHECKPOINT, last_checkpoint_bytes(present, optional=_OPTIONAL))
+
+
+def _is_there(store: LogStore, version: Version) -> bool:
+    files = list_log_files(store, listing_prefix(version))
+    return version in complete_checkpoints(file for file in files if file.kind.is_checkpoint)

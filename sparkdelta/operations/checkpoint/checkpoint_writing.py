@@ -18,23 +18,31 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.protocol.actions import Sidecar
+from sparkdelta.base.protocol.arguments import checked_version
 from sparkdelta.base.protocol.log_files import LogFileKind, Version, listing_prefix
 from sparkdelta.base.protocol.results import Result
+from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import compile_plans
+from sparkdelta.base.spark.progress import progress as shown_progress
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import CheckpointMismatchError
 from sparkdelta.operations.checkpoint.checkpoint_contents import CheckpointContents
 from sparkdelta.operations.checkpoint.checkpoint_files import (
     StagedCheckpoint,
     stage_classic,
     stage_top_level,
+    update_hint,
 )
-from sparkdelta.operations.checkpoint.checkpoint_hint import update_hint
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
+from sparkdelta.operations.checkpoint.checkpoint_options import (
+    ADDS_PER_SIDECAR,
+    CheckpointOptions,
+    Layout,
+)
 from sparkdelta.operations.checkpoint.sidecar_files import (
     damaged_sidecars,
     delete_sidecars,
@@ -51,7 +59,7 @@ from sparkdelta.table.checkpoint.checkpoint_kind_rules import (
     needs_classic_name,
 )
 from sparkdelta.table.definition.writable import open_writable
-from sparkdelta.table.listing.listing import list_log_files
+from sparkdelta.table.listing.listing import list_log_files, open_log_for_writing
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging, staging
 
@@ -96,6 +104,10 @@ class WrittenCheckpoint(Result):
         """
         return self.file is not None
 
+    def as_dict(self) -> dict[str, object]:
+        """Return the attributes by name, and `is_written`, as plain values for JSON."""
+        return {"is_written": self.is_written, **asdict(self)}
+
 
 class ReuseFailed(Exception):  # noqa: N818 - it never reaches the user
     """Sidecars to reuse are missing or do not add up: a full checkpoint must be written.
@@ -124,7 +136,6 @@ class Checkpointer:
 
     contents: CheckpointContents
     kind: CheckpointKind
-    options: CheckpointOptions
 
     def write(self) -> WrittenCheckpoint:
         """Write the checkpoint, unless an equivalent one exists.
@@ -139,7 +150,7 @@ class Checkpointer:
         started = time.monotonic()
         if self.kind.has_classic_name and self._has_classic_name():
             return self._nothing()
-        is_incremental = self.options.incremental and self.kind.is_v2
+        is_incremental = self.contents.options.incremental and self.kind.is_v2
         plan = plan_reuse(self.contents) if is_incremental else None
         if is_incremental and self._is_there(plan):
             return self._nothing()
@@ -173,7 +184,7 @@ class Checkpointer:
         """True if the last checkpoint is of this version, and a new one would be no better."""
         log = self.contents.snapshot.log
         checkpoint = log.segment.checkpoint
-        if self.options.kind is not None:
+        if self.contents.options.kind is not None:
             return False
         if checkpoint is None or checkpoint.version != self._version:
             return False
@@ -187,17 +198,16 @@ class Checkpointer:
             staged = (
                 self._staged_v2(stage, plan)
                 if self.kind.is_v2
-                else stage_classic(stage, self.contents, self.options.compression)
+                else stage_classic(stage, self.contents)
             )
             self._publish(stage, staged)
         update_hint(log.store, staged.hint(self._version))
         return self._outcome(staged)
 
     def _staged_v2(self, stage: Staging, plan: Reuse | None) -> StagedCheckpoint:
-        compression = self.options.compression
-        sidecars = stage_sidecars(stage, self.contents, plan, compression)
+        sidecars = stage_sidecars(stage, self.contents, plan)
         kind = self._v2_kind(len(sidecars.all))
-        return stage_top_level(stage, self.contents, kind, sidecars, compression)
+        return stage_top_level(stage, self.contents, kind, sidecars)
 
     def _publish(self, stage: Staging, staged: StagedCheckpoint) -> None:
         """Give all files their names, the checkpoint's own last.
@@ -229,7 +239,7 @@ class Checkpointer:
             raise ReuseFailed(damage, [file.name for file in log.segment.checkpoint.files])
 
     def _v2_kind(self, num_sidecars: int) -> CheckpointKind:
-        if self.options.kind is not None:
+        if self.contents.options.kind is not None:
             return self.kind
         first = max(0, self._version - CLASSIC_NAME_INTERVAL)
         files = list_log_files(self.contents.snapshot.log.store, listing_prefix(first))
@@ -254,25 +264,105 @@ class Checkpointer:
 
 
 def write_checkpoint(
+    spark: SparkSession,
+    path: str,
+    *,
+    version: int | None = None,
+    kind: str | None = None,
+    layout: Layout = "clustered",
+    incremental: bool = True,
+    adds_per_sidecar: int = ADDS_PER_SIDECAR,
+    compression: str = "snappy",
+    progress: bool = True,
+) -> WrittenCheckpoint:
+    """Write the checkpoint of a version. Executors write it; the actions do not pass through the
+    driver.
+
+    Parameters
+    ----------
+    spark
+        A classic or Spark Connect session.
+    path
+        The table's root.
+    version
+        The latest by default.
+    kind
+        ``classic``, or ``v2-json`` or ``v2-parquet`` with a UUID in the name, or ``v2-classic``.
+        The default follows the table's ``delta.checkpointPolicy``; for V2 it is JSON, and one in a
+        hundred versions has the classic name, so that old clients find it.
+    layout
+        ``clustered`` orders files by partition values and then by statistics, so that a condition
+        on these reads only a few sidecars; ``hash`` distributes files by path.
+    incremental
+        True if a V2 checkpoint reuses the unchanged sidecars of the previous one.
+    adds_per_sidecar
+        Approximate number of files in a sidecar of a V2 checkpoint.
+    compression
+        A compression codec of Spark's Parquet writer.
+    progress
+        True to show a progress bar, see `read_delta`.
+
+    Returns
+    -------
+    WrittenCheckpoint
+        The written checkpoint. `is_written` is False if an equivalent checkpoint, or one that is
+        never replaced, already exists.
+
+    Raises
+    ------
+    DeltaError
+        This engine cannot write the table or its storage, or the written files do not match the
+        version (`CheckpointMismatchError`); nothing is published.
+
+    Examples
+    --------
+    >>> write_checkpoint(spark, "/data/people").num_adds  # doctest: +SKIP
+    3
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints
+    """
+    options = CheckpointOptions(
+        kind=kind,
+        layout=layout,
+        incremental=incremental,
+        adds_per_sidecar=adds_per_sidecar,
+        compression=compression,
+    )
+    version = checked_version(version)
+    store = open_log_for_writing(spark, path)
+    with (
+        jobs_of(store.table_root, version),
+        engine_of(spark).log_session() as session,
+        shown_progress(session, f"Checkpoint of {path}", is_on=progress),
+    ):
+        return checkpoint_table(session, path, options, version=version)
+
+
+def checkpoint_table(
     session: SparkSession,
     path: str,
-    options: CheckpointOptions,
+    options: CheckpointOptions | None = None,
     *,
-    now_ms: int,
+    now_ms: int | None = None,
     version: Version | None = None,
     snapshot: Snapshot | None = None,
 ) -> WrittenCheckpoint:
-    """Load a version and write its checkpoint, see `sparkdelta.write_checkpoint`.
+    """Load a version and write its checkpoint.
 
     Parameters
     ----------
     session
         A `log_session`.
     now_ms
-        The time by which tombstones and transactions are expired.
+        The time in milliseconds since the epoch by which tombstones and transactions are expired;
+        the current time by default.
     snapshot
         The version in that session, if it is loaded already.
     """
+    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    chosen = options or CheckpointOptions()
     if snapshot is not None:
         version = snapshot.version
 
@@ -281,12 +371,12 @@ def write_checkpoint(
     ) -> WrittenCheckpoint:
         table = loaded or open_writable(session, path, version=version, without=without)
         compile_plans(session, wanted=not table.log.is_small)
-        contents = CheckpointContents.of(table, options, now_ms=now_ms)
+        contents = CheckpointContents.of(table, options, now_ms=now)
         kind = checkpoint_kind(options.kind, table.protocol, table.properties)
-        return Checkpointer(contents=contents, kind=kind, options=options).write()
+        return Checkpointer(contents=contents, kind=kind).write()
 
     try:
-        return written(options, snapshot)
+        return written(chosen, snapshot)
     except ReuseFailed as problem:
         _LOGGER.warning("A full checkpoint instead of an incremental one: %r", problem)
-        return written(replace(options, incremental=False), None, problem.broken)
+        return written(replace(chosen, incremental=False), None, problem.broken)

@@ -80,9 +80,7 @@ class Sidecars:
         )
 
 
-def stage_sidecars(
-    stage: Staging, contents: CheckpointContents, reuse: Reuse | None, compression: str
-) -> Sidecars:
+def stage_sidecars(stage: Staging, contents: CheckpointContents, reuse: Reuse | None) -> Sidecars:
     """Write the live files and tombstones that no reused sidecar holds to new sidecars.
 
     Raises
@@ -106,9 +104,9 @@ def stage_sidecars(
             by_deletion(contents.removes(state), files),
             columns=contents.schema.sidecar_file,
         )
-    options = contents.parquet_options(compression)
     given = Observation()
-    written = stage.write_parquet(rows.observe(given, *counts()), _PART, options)
+    rows = rows.observe(given, *counts())
+    written = stage.write_parquet(rows, _PART, contents.parquet_options)
     new = _summed_up(stage, contents, written)
     found = sum(one.num_adds for one in new), sum(one.num_removes for one in new)
     verify(contents, known, given, *found)
@@ -153,10 +151,9 @@ def verify(
 
 def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFrame:
     """The rows of the live files, a partition for each sidecar."""
-    rows, files = contents.adds(state), _files(count, contents.adds_per_sidecar)
-    if contents.layout == "hash":
-        laid_out = hashed(rows, files)
-    else:
+    rows, files = contents.adds(state), _files(count, contents.options.adds_per_sidecar)
+    laid_out = hashed(rows, files)
+    if contents.is_clustered:
         ranges = _ranges(contents, state, files, count) if files > 1 else None
         laid_out = contents.order.clustered(rows, ranges)
     return checkpoint_rows(laid_out, columns=contents.schema.sidecar_file)

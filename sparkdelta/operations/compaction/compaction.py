@@ -1,4 +1,5 @@
-"""Compaction: the files that are worth rewriting, the bins that they are packed into, their rows.
+"""Compaction: the files that are worth rewriting, the bins that they are packed into, their rows,
+and the commits that replace them.
 
 References
 ----------
@@ -9,17 +10,17 @@ PROTOCOL.md#writer-requirements-for-row-tracking
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
-from sparkdelta.base.protocol.file_actions import RemoveFile
+from sparkdelta.base.protocol.file_actions import RemoveFile, file_key
 from sparkdelta.base.protocol.z_cubes import ZCube
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.file_key_frames import absolute_path
@@ -27,8 +28,15 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.operations.compaction.file_packing_rules import PackedFile, batches, packed
 from sparkdelta.operations.compaction.row_order import RowOrder, sampled_fraction
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction
+from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.log.state import NUM_RECORDS
-from sparkdelta.table.rows.row_changes import ChangeWriter
+from sparkdelta.table.rows.modified_files import ModifiedFiles
+from sparkdelta.table.rows.new_files import NewFiles
+from sparkdelta.table.rows.row_changes import ChangeWriter, change_writer, check_row_count
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.scan.scan_request import (
     BASE_ROW_ID,
     DEFAULT_ROW_COMMIT_VERSION,
@@ -345,3 +353,50 @@ def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ..
     if not names:
         return [()] * files.num_rows
     return list(zip(*(files[name].to_pylist() for name in names), strict=True))
+
+
+def commit_batch(
+    batch: Batch,
+    session: SparkSession,
+    change: TableChange,
+    operation: Callable[[NewFiles], Operation],
+) -> tuple[NewFiles, CommittedTransaction]:
+    """Rewrite the files of a batch, and commit the new files.
+
+    Rows keep their ids. Other commits conflict only if they changed a file of the batch.
+
+    Parameters
+    ----------
+    session
+        See `SparkEngine.write_session`.
+    change
+        The table, which the commit leaves as it is.
+    operation
+        Returns the operation, given the new files.
+
+    Raises
+    ------
+    NumRecordsMismatchError
+        Other rows were written than the statistics of the files tell.
+    DeltaConcurrentModificationException
+    """
+    snapshot = batch.snapshot
+    with change_writer(session, snapshot.in_session(session), change) as compared:
+        writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
+        new = writer.write(batch.rows(writer))
+        new = new if batch.cube is None else new.in_cube(batch.cube)
+        done = operation(new)
+        if batch.num_rows is not None:
+            check_row_count(new, batch.num_rows, path=snapshot.path, operation=done.name)
+    removes = batch.removes()  # as of now: the files were live while the new ones were written
+    delta = RowDelta(
+        spark=snapshot.log.spark,
+        store=snapshot.log.store,
+        snapshot=snapshot,
+        change=change,
+        modified=ModifiedFiles(removes=removes),
+        new=new,
+        read=ReadSet(files=frozenset(file_key(remove, snapshot.path) for remove in removes)),
+        tags=writer.tags,
+    )
+    return new, commit_delta(delta, done)

@@ -21,8 +21,7 @@ from sparkdelta.base.spark.row_range_frames import (
     range_key,
     with_range,
 )
-from sparkdelta.operations.compaction.curve_range_rules import NOISE_BITS, CurveRanges
-from sparkdelta.operations.compaction.curve_rules import Curve
+from sparkdelta.operations.compaction.curve_rules import NOISE_BITS, Curve, CurveRanges
 
 PLACE = "__sparkdelta_place"
 """The column with the place of a row."""

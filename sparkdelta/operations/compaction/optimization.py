@@ -33,10 +33,10 @@ from sparkdelta.operations.compaction.compaction import (
     Batch,
     FileSizes,
     candidates,
+    commit_batch,
     described_files,
     plan_batches,
 )
-from sparkdelta.operations.compaction.compaction_commits import commit_batch
 from sparkdelta.operations.compaction.row_order import RowOrder, zorder_columns
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
@@ -139,22 +139,14 @@ class OptimizeResult(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizeRequest:
-    """A request to optimize files; sizes are in bytes.
+    """The arguments of `sparkdelta.optimize`, and of the compaction after a commit.
 
     Attributes
     ----------
     predicate
         The condition on partitions as history shows it.
-    target_file_size
-        Of new files; by default the table's, or TARGET_FILE_SIZE.
     small_file_size
-        Smaller files are put together; by default `target_file_size`.
-    max_bytes
-        Of the files that a commit removes.
-    is_full
-        True to cluster files again that are clustered by other columns.
-    min_cube_size, max_cube_size
-        A Z-cube of `min_cube_size` is left alone; new ones have up to `max_cube_size`.
+        Files of less bytes are put together; by default `target_file_size`.
     is_auto
         True if it follows a commit.
     """

@@ -28,8 +28,7 @@ from sparkdelta.exceptions import (
     ZOrderingWithoutStatisticsError,
 )
 from sparkdelta.operations.compaction.curve_order_frames import curve_key, in_curve_order
-from sparkdelta.operations.compaction.curve_range_rules import CurveRanges
-from sparkdelta.operations.compaction.curve_rules import Curve
+from sparkdelta.operations.compaction.curve_rules import Curve, CurveRanges
 from sparkdelta.table.log.configuration import TableConfiguration
 
 MAX_SAMPLED_ROWS = 200_000

@@ -36,7 +36,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.operations.copy.cloned_table import cloned_table, shallow_files
 from sparkdelta.operations.copy.copied_table import copy_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
-from sparkdelta.operations.vacuum.file_reference_frames import is_absolute
+from sparkdelta.operations.vacuum.vacuum_outcome_frames import is_absolute
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.staged_lines import DistinctAdds

@@ -79,10 +79,10 @@ class ParquetLister(FileLister):
     Directories of other table formats are a ConvertNonParquetError.
     """
 
-    partition_columns: tuple[str, ...] = ()
-    is_uniform: bool = False
+    visible: str = ""
 
-    def _is_passed_over(self, name: str, directory: str) -> bool:  # noqa: ARG002 - at any depth
+    def _is_hidden(self, path: str) -> bool:
+        name = path.rpartition("/")[2]
         if name in _OF_OTHERS:
             raise ConvertNonParquetError(source=_OF_OTHERS[name], table=self.root)
         return name.startswith(("_", ".")) and "=" not in name

@@ -1,4 +1,5 @@
-"""Rewrite files as fewer larger ones, in Z-order or clustered by the table's columns.
+"""OPTIMIZE and REORG: files written again as fewer larger ones, in Z-order or clustered by the
+table's columns, and without the rows and columns that the table no longer has.
 
 References
 ----------
@@ -7,48 +8,211 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors, PROTOCOL.md#
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, SparkSession
 
+from sparkdelta.base.protocol.arguments import checked_count, checked_flag, checked_names
 from sparkdelta.base.protocol.table_features import (
     TableFeature,
     Writing,
     check_writable,
     is_supported,
 )
+from sparkdelta.base.protocol.table_properties import declared_file_size
+from sparkdelta.base.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES
 from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import ClusteredTablePredicateError
+from sparkdelta.operations.compaction.compaction import (
+    MAX_COMMIT_BYTES,
+    described_files,
+    plan_batches,
+)
 from sparkdelta.operations.compaction.optimization import (
     OPERATION,
+    TARGET_FILE_SIZE,
     OptimizeRequest,
     OptimizeResult,
+    Rewriter,
+    nothing_done,
     optimize_files,
 )
+from sparkdelta.operations.optimize.purging import purgeable_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.rows.expression_arguments import checked_condition
 from sparkdelta.table.rows.rewriting import chosen_partitions
-from sparkdelta.table.rows.row_changes import open_changeable
+from sparkdelta.table.rows.row_changes import open_changeable, unchanged_table
 from sparkdelta.table.rows.row_selection import condition_parameter
+from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.staging import staging
+
+_REORG = "REORG"
 
 
 def optimize(
     spark: SparkSession,
     path: str,
-    where: str | Column | None = None,
-    request: OptimizeRequest | None = None,
     *,
-    options: Mapping[str, str] | None = None,
+    where: str | Column | None = None,
+    zorder_by: Sequence[str] | None = None,
+    full: bool = False,
+    target_file_size: int | None = None,
+    max_bytes: int | None = None,
+    min_cube_size: int | None = None,
+    max_cube_size: int | None = None,
+    dry_run: bool = False,
 ) -> OptimizeResult:
-    """Optimize the files of a table, or of the partitions that a condition selects.
+    """Rewrite files as fewer larger ones. The rows stay as they are, with their row ids.
 
-    See `sparkdelta.api.maintenance.optimize`.
+    Small files, and files of which more than 5% of the rows are deleted, are put together; no row
+    is shuffled. With `zorder_by`, all files are rewritten, with the rows of each partition in
+    Z-order, so that queries on these columns read few files. A clustered table is clustered by its
+    own columns: new files and small Z-cubes become larger Z-cubes in Hilbert order, and large
+    Z-cubes stay as they are.
+
+    Each commit is of use by itself: a run that fails or is stopped keeps what it committed. Appends
+    and changes of other files do not conflict.
+
+    Parameters
+    ----------
+    where
+        Only the partitions that a condition on partition columns is true of.
+    zorder_by
+        Names of data columns with statistics.
+    full
+        True to cluster those files of a clustered table again that are clustered by other columns.
+    target_file_size
+        Of new files in bytes. By default `delta.targetFileSize`, or 1 GiB.
+    max_bytes
+        A commit replaces files of about so many bytes, 100 GiB by default; at most 10,000 files. It
+        replaces a whole partition in Z-order, or a whole Z-cube, up to 100,000 files.
+    min_cube_size, max_cube_size
+        A Z-cube of `min_cube_size` bytes is left alone, 100 GiB by default; new ones have up to
+        `max_cube_size`, 150 GiB.
+    dry_run
+        True to only report what would be done.
+
+    Returns
+    -------
+    OptimizeResult
+        Versions, files and bytes; its string form is a sentence. Without anything to do there is
+        no new version.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError, ClusteredTablePredicateError
+        `where` uses another column, or the table is clustered.
+    ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
+        Rows cannot be put in the order of one of the columns.
+    ClusteredTableZOrderError, OptimizeFullError
+        `zorder_by` is for tables that are not clustered, `full` for those that are.
+    ConcurrentDeleteReadException
+        Another commit changed or removed one of the files meanwhile.
+    WriteNotImplementedError
+        No rows can be written into the table.
+
+    References
+    ----------
+    PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors,
+    PROTOCOL.md#writer-requirements-for-row-tracking, PROTOCOL.md#clustered-table
     """
-    snapshot = open_changeable(spark, path, options, only_inserts=True)
+    checked_flag(full, "full")
+    checked_flag(dry_run, "dry_run")
+    request = OptimizeRequest(
+        target_file_size=checked_count(target_file_size, "target_file_size"),
+        max_bytes=checked_count(max_bytes, "max_bytes") or MAX_COMMIT_BYTES,
+        zorder_by=checked_names(zorder_by, "zorder_by") or (),
+        is_full=full,
+        min_cube_size=checked_count(min_cube_size, "min_cube_size") or MIN_ZCUBE_BYTES,
+        max_cube_size=checked_count(max_cube_size, "max_cube_size") or MAX_ZCUBE_BYTES,
+        dry_run=dry_run,
+    )
+    where = checked_condition(where, "where")
+    return optimize_table(open_changeable(spark, path, only_inserts=True), where, request)
+
+
+def optimize_table(
+    snapshot: Snapshot, where: str | Column | None, request: OptimizeRequest
+) -> OptimizeResult:
+    """Optimize the files of a table, or of the partitions that a condition selects."""
     check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.MAINTENANCE)
     if where is not None and is_supported(snapshot.protocol, TableFeature.CLUSTERING):
         raise ClusteredTablePredicateError(path=snapshot.path)
     adds = chosen_partitions(snapshot, where, operation=OPERATION)
-    request = replace(request or OptimizeRequest(), predicate=condition_parameter(where))
+    request = replace(request, predicate=condition_parameter(where))
     with jobs_of(snapshot.path, snapshot.version):
         return optimize_files(snapshot, adds, request, run_commit_hooks)
+
+
+def reorg(
+    spark: SparkSession,
+    path: str,
+    *,
+    where: str | Column | None = None,
+    target_file_size: int | None = None,
+    max_bytes: int | None = None,
+    dry_run: bool = False,
+) -> OptimizeResult:
+    """Purge a table (``REORG TABLE ... APPLY (PURGE)``): rewrite all files with deleted rows, and
+    all that hold a column or nested field that was dropped from the table.
+
+    The rows stay as they are, with their row ids. The old files can be read by time travel until
+    they are vacuumed. Reads the footer of each file, on the executors.
+
+    Parameters
+    ----------
+    where, target_file_size, max_bytes, dry_run
+        See `optimize`.
+
+    Returns
+    -------
+    OptimizeResult
+        Versions, files and bytes. Without anything to do there is no new version.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        `where` uses another column than those of partitions.
+    ConcurrentDeleteReadException
+        Another commit changed or removed one of the files meanwhile.
+
+    References
+    ----------
+    PROTOCOL.md#deletion-vectors, PROTOCOL.md#column-mapping
+    """
+    checked_flag(dry_run, "dry_run")
+    checked_count(target_file_size, "target_file_size")
+    checked_count(max_bytes, "max_bytes")
+    where = checked_condition(where, "where")
+    snapshot = open_changeable(spark, path, only_inserts=True)
+    check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.MAINTENANCE)
+    adds = chosen_partitions(snapshot, where, operation=_REORG)
+    size = target_file_size or declared_file_size(snapshot.properties) or TARGET_FILE_SIZE
+    with (
+        engine_of(spark).write_session() as session,
+        jobs_of(snapshot.path, snapshot.version),
+        staging(session, snapshot.log.store) as stage,
+    ):
+        change = unchanged_table(snapshot)
+        result = nothing_done(snapshot, change, adds, is_whole=where is None)
+        files = purgeable_files(snapshot, adds, result.num_considered_files, stage)
+        batches = plan_batches(
+            snapshot,
+            described_files(snapshot, files),
+            target_file_size=size,
+            max_bytes=max_bytes or MAX_COMMIT_BYTES,
+            takes_all=True,
+        )
+        return Rewriter(
+            session=session,
+            change=change,
+            operation=Operation(
+                _REORG,
+                {"predicate": condition_parameter(where), "applyPurge": True},
+                changes_data=False,
+            ),
+            after_commit=run_commit_hooks,
+        ).run(batches, result, dry_run=dry_run)

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from sparkdelta.base.protocol.arguments import checked_version
 from sparkdelta.base.protocol.file_paths import canonical_path
 from sparkdelta.base.protocol.file_totals import SIZE_BOUNDARIES, FileBin, FileTotals
 from sparkdelta.base.protocol.log_files import LogFile, Version, version_checksum_name
@@ -23,8 +24,9 @@ from sparkdelta.base.protocol.retention import transaction_retention_ms
 from sparkdelta.base.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.base.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.exceptions import MissingCommitTimestampError
-from sparkdelta.operations.upkeep.checksum_files import delete_foreign_checksum, put_checksum
+from sparkdelta.operations.upkeep.checksum_chain import delete_foreign_checksum, put_checksum
 from sparkdelta.table.checksum.version_checksum_frames import IS_PLAIN, changed_bins, wire_text
 from sparkdelta.table.checksum.version_checksum_rules import (
     FILE_PRESERVING_OPERATIONS,
@@ -36,6 +38,7 @@ from sparkdelta.table.checksum.version_checksum_rules import (
     differences,
     latest_by_key,
 )
+from sparkdelta.table.definition.writable import open_writable
 from sparkdelta.table.listing.log_line_frames import may_name, parse_log_lines
 from sparkdelta.table.log.checksums import checksum_of_commit, stored_commit_info
 from sparkdelta.table.log.commit_range import CommitRange
@@ -60,6 +63,30 @@ class ChecksumResult(Result):
     name: str
     written: bool
     incremental: bool = False
+
+
+def write_version_checksum(
+    spark: SparkSession, path: str, *, version: int | None = None
+) -> ChecksumResult:
+    """Write the version checksum file (`.crc`) of a version, the latest by default.
+
+    It is derived from the previous version's checksum and the commit if these are sufficient,
+    otherwise from the table's state. An existing file is not replaced, unless its `txnId` or
+    in-commit timestamp is that of another commit, which was taken back. Lists of at most 100
+    transactions, 10 domains and 50 files are included; longer lists are omitted.
+
+    Raises
+    ------
+    DeltaError
+        The log cannot be read, or this engine cannot write it; nothing was written.
+
+    References
+    ----------
+    PROTOCOL.md#version-checksum-file
+    """
+    snapshot = open_writable(spark, path, version=checked_version(version))
+    with jobs_of(snapshot.path, snapshot.version):
+        return add_version_checksum(snapshot)
 
 
 def add_version_checksum(

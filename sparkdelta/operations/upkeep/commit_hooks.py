@@ -23,8 +23,7 @@ from sparkdelta.base.protocol.table_properties import (
 )
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
-from sparkdelta.operations.checkpoint.checkpoint_writing import write_checkpoint
+from sparkdelta.operations.checkpoint.checkpoint_writing import checkpoint_table
 from sparkdelta.operations.upkeep.auto_compaction import auto_compact
 from sparkdelta.operations.upkeep.checksum_chain import add_checksum_of_commit
 from sparkdelta.operations.upkeep.checksum_writing import add_version_checksum
@@ -82,13 +81,11 @@ def _write_checksum(done: CommittedTransaction) -> None:
 def _write_manifests(done: CommittedTransaction) -> None:
     if not is_on(done.properties, ENABLE_MANIFESTS):
         return
-    with engine_of(done.spark).log_session() as session:
-        snapshot = done.snapshot.in_session(session)
+    snapshot, touched = done.snapshot, None
+    if done.lines is not None:
         names = snapshot.configuration.partition_columns
-        touched = None
-        if done.lines is not None:
-            touched = touched_partitions(done.lines, names, MAX_TOUCHED_PARTITIONS)
-        generate_manifests(snapshot, touched)
+        touched = touched_partitions(done.lines, names, MAX_TOUCHED_PARTITIONS)
+    generate_manifests(snapshot, touched)
 
 
 def _compact_log(done: CommittedTransaction) -> None:
@@ -96,7 +93,7 @@ def _compact_log(done: CommittedTransaction) -> None:
     if interval is None or interval < 2 or (done.version + 1) % interval:
         return
     with engine_of(done.spark).log_session() as session:
-        compact(done.snapshot.in_session(session), done.version - interval + 1, done.version)
+        compact(done.snapshot.in_session(session), done.version - interval + 1)
 
 
 def _write_checkpoint(done: CommittedTransaction) -> None:
@@ -105,7 +102,7 @@ def _write_checkpoint(done: CommittedTransaction) -> None:
     path, now = done.store.table_root, time.time_ns() // 1_000_000
     with engine_of(done.spark).log_session() as session:
         snapshot = done.snapshot.in_session(session)
-        write_checkpoint(session, path, CheckpointOptions(), now_ms=now, snapshot=snapshot)
+        checkpoint_table(session, path, now_ms=now, snapshot=snapshot)
         # Where no commit told the checksum; the state is at hand now.
         add_version_checksum(snapshot)
     if not is_off(done.properties, ENABLED) and allows(done.snapshot.protocol, Writing.CLEANUP):

@@ -99,8 +99,4 @@ def write_manifests(files: DataFrame, writer: ManifestWriter) -> DataFrame:
     DataFrame
         The columns of `WRITTEN`, one row per manifest.
     """
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return writer.write(batches)
-
-    return files.select(VALUES, FILE).mapInArrow(write, WRITTEN)
+    return files.select(VALUES, FILE).mapInArrow(writer.write, WRITTEN)

@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from sparkdelta.base.protocol.arguments import checked_flag
 from sparkdelta.base.protocol.log_files import (
     SIDECAR_DIRECTORY,
     STAGED_COMMIT_DIRECTORY,
@@ -29,9 +30,12 @@ from sparkdelta.base.protocol.log_files import (
 )
 from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.retention import log_retention_ms
+from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.protocol.table_properties import is_off, protected_version
 from sparkdelta.base.schema.action_schemas import SIDECAR
+from sparkdelta.base.schema.file_key_frames import decoded_path
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.storage.log_store import FileEntry
 from sparkdelta.exceptions import DeltaError
@@ -44,7 +48,7 @@ from sparkdelta.operations.upkeep.metadata_cleanup_rules import (
     is_abandoned,
     short_cutoff_time,
 )
-from sparkdelta.operations.upkeep.sidecar_reference_frames import unreferenced
+from sparkdelta.table.definition.writable import open_writable
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
 from sparkdelta.table.listing.log_segment_rules import Checkpoint, readable_commits
@@ -85,6 +89,38 @@ class CleanupResult(Result):
     def as_dict(self) -> dict[str, object]:
         """Return the attributes by name, as plain values for JSON."""
         return {**asdict(self), "files": list(self.files)}
+
+
+def clean_log(
+    spark: SparkSession, path: str, *, dry_run: bool = False, now_ms: int | None = None
+) -> CleanupResult:
+    """Delete log files that are older than `delta.logRetentionDuration` and not needed by a version
+    within that time: commits, checkpoints, version checksums, log compactions and sidecars.
+
+    Nothing is deleted without a complete checkpoint at or below the newest expired commit, or if
+    `delta.enableExpiredLogCleanup` is false; the result contains the reason.
+
+    Parameters
+    ----------
+    dry_run
+        True to only report the files that would be deleted.
+    now_ms
+        The time in milliseconds since the epoch from which retention is counted; the current time
+        by default.
+
+    Raises
+    ------
+    DeltaError
+        The log cannot be read, or this engine cannot clean it; nothing was deleted.
+
+    References
+    ----------
+    PROTOCOL.md#metadata-cleanup
+    """
+    checked_flag(dry_run, "dry_run")
+    snapshot = open_writable(spark, path, writing=Writing.CLEANUP)
+    with jobs_of(snapshot.path, snapshot.version):
+        return clean_metadata(snapshot, dry_run=dry_run, now_ms=now_ms)
 
 
 def clean_metadata(
@@ -213,6 +249,21 @@ def _named_sidecars(snapshot: Snapshot, checkpoints: Sequence[LogFile]) -> DataF
     if names:
         rows = rows.unionByName(reader.parquet(names, fields, version=snapshot.version))
     return rows.filter(F.col("sidecar.path").isNotNull()).select("sidecar.path")
+
+
+def unreferenced(stored: DataFrame, sidecars: DataFrame) -> DataFrame:
+    """Return the stored sidecar files that no checkpoint references.
+
+    Parameters
+    ----------
+    stored
+        name STRING: files in the `_sidecars` directory.
+    sidecars
+        path STRING: the paths of `sidecar` actions. All are in this directory, so that the name
+        identifies the file.
+    """
+    name = f"substring_index({decoded_path('path')}, '/', -1) AS name"
+    return stored.select("name").join(sidecars.selectExpr(name), "name", "left_anti")
 
 
 def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:

@@ -52,6 +52,11 @@ def generate_manifests(snapshot: Snapshot, partitions: Collection[Values] | None
     PathOutsideTableError
         A symbolic link leads out of the table.
     """
+    with engine_of(snapshot.log.spark).log_session() as session:
+        _generate(snapshot.in_session(session), partitions)
+
+
+def _generate(snapshot: Snapshot, partitions: Collection[Values] | None) -> None:
     _check_listable(snapshot)
     names = snapshot.configuration.partition_columns
     there = {*_directories(snapshot)}

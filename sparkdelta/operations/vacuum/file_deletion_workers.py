@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
@@ -64,7 +65,7 @@ DELETED = StructType(
 )
 """The columns of `Deleted`."""
 
-_ARROW = pa.schema([*((name, pa.int64()) for name in _NUMBERS), ("problem", pa.string())])
+_ARROW = to_arrow_schema(DELETED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ PROTOCOL.md#data-files
 
 from __future__ import annotations
 
+import os
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +18,11 @@ from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from sparkdelta.base.storage.worker_files import StoredEntry, StoredFiles
 from sparkdelta.exceptions import StorageError
-from sparkdelta.operations.vacuum.vacuum_rules import is_passed_over
 
 ENTRIES = StructType(
     [
@@ -38,17 +40,9 @@ since the epoch. A pending directory has yet to be listed, and has no other row.
 files nor directories, such as symbolic links.
 """
 
-ENTRIES_IN_ARROW = pa.schema(
-    [
-        ("path", pa.string()),
-        ("length", pa.int64()),
-        ("isDir", pa.bool_()),
-        ("modificationTime", pa.int64()),
-        ("isEmpty", pa.bool_()),
-        ("isPending", pa.bool_()),
-        ("isOther", pa.bool_()),
-    ]
-)
+ENTRIES_IN_ARROW = to_arrow_schema(ENTRIES)
+RELATIVE = StructType([StructField("path", StringType())])
+
 Directory: TypeAlias = tuple[str, int | None]
 """A directory by its path relative to the root, which is the empty path, and its modification time.
 """
@@ -60,7 +54,7 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLister:
-    """Lists the files and directories of a table, but for those that VACUUM passes over.
+    """Lists the files and directories of a table, but for those that VACUUM leaves alone.
 
     Symbolic links are not followed.
 
@@ -70,14 +64,13 @@ class FileLister:
         The access to files on workers.
     root
         The absolute, decoded path of the table.
-    partition_columns, is_uniform
-        See `is_passed_over`.
+    visible
+        See `visible_paths`.
     """
 
     files: StoredFiles
     root: str
-    partition_columns: tuple[str, ...]
-    is_uniform: bool
+    visible: str
 
     def list_below(self, directories: Iterable[Directory], budget: int) -> Iterator[pa.RecordBatch]:
         """Yield the entries below directories in columns `ENTRIES`.
@@ -109,7 +102,7 @@ class FileLister:
                     for entry in found:
                         name = f"{path}/{entry.name}" if path else entry.name
                         time_ms, is_other = entry.modification_time_ms, entry.is_other
-                        if not is_other and self._is_passed_over(entry.name, path):
+                        if not is_other and self._is_hidden(name):
                             continue
                         if entry.is_directory:
                             pending.append((name, time_ms))
@@ -118,10 +111,8 @@ class FileLister:
         for path, time in pending:
             yield path, None, True, time, False, True, False
 
-    def _is_passed_over(self, name: str, directory: str) -> bool:
-        return is_passed_over(
-            name, self.partition_columns, is_uniform=self.is_uniform, directory=directory
-        )
+    def _is_hidden(self, path: str) -> bool:
+        return re.match(self.visible, path) is None
 
     def _entries(self, directory: Directory) -> list[StoredEntry]:
         path = f"{self.root}/{directory[0]}".rstrip("/")
@@ -153,3 +144,30 @@ def listed_files(directories: DataFrame, lister: FileLister, *, budget: int) -> 
         return lister.list_below([row for batch in rows for row in batch], budget)
 
     return directories.select("path", "modificationTime").mapInArrow(entries, ENTRIES)
+
+
+def linked_files(paths: DataFrame, root: str) -> DataFrame:
+    """Return the paths, relative to the root, of the files below it that absolute paths on a local
+    disk lead to.
+
+    Parameters
+    ----------
+    paths
+        path STRING (decoded, without scheme).
+    root
+        The path of the table on the local disk.
+
+    Returns
+    -------
+    DataFrame
+        path STRING.
+    """
+
+    def resolve(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        below = f"{os.path.realpath(root)}/"
+        for batch in batches:
+            real = map(os.path.realpath, batch.column(0).to_pylist())
+            found = [path.removeprefix(below) for path in real if path.startswith(below)]
+            yield pa.RecordBatch.from_arrays([pa.array(found, pa.string())], names=["path"])
+
+    return paths.select("path").mapInArrow(resolve, RELATIVE)

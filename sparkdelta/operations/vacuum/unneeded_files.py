@@ -28,20 +28,21 @@ from sparkdelta.exceptions import (
     VersionsNotContiguousError,
 )
 from sparkdelta.operations.vacuum.directory_listing import list_directory
-from sparkdelta.operations.vacuum.file_listing_workers import FileLister
-from sparkdelta.operations.vacuum.file_reference_frames import LIVE, needed_files, relative_path
-from sparkdelta.operations.vacuum.linked_file_workers import linked_files
+from sparkdelta.operations.vacuum.file_listing_workers import FileLister, linked_files
 from sparkdelta.operations.vacuum.vacuum_outcome_frames import (
+    LIVE,
     MAX_OUTCOMES,
     TO_RESOLVE,
     UNNEEDED,
     YOUNG,
     change_files,
     inventory_entries,
+    needed_files,
     outcomes,
+    relative_path,
     removed_files,
 )
-from sparkdelta.operations.vacuum.vacuum_rules import has_uniform_metadata
+from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between, readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
@@ -65,7 +66,7 @@ class Decisions:
     Attributes
     ----------
     frame
-        See `vacuum_outcomes.outcomes`; computed once.
+        See `vacuum_outcome_frames.outcomes`; computed once.
     """
 
     frame: DataFrame
@@ -79,7 +80,7 @@ class Candidates:
     Attributes
     ----------
     entries
-        See `vacuum_outcomes.outcomes`.
+        See `vacuum_outcome_frames.outcomes`.
     is_empty
         True if there are none, surely.
     are_few
@@ -107,12 +108,8 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
         In the session of `stage`.
     """
     spark, root, options = stage.spark, snapshot.path, snapshot.log.options
-    lister = FileLister(
-        files=worker_files(spark, root, options),
-        root=root,
-        partition_columns=tuple(sorted(_partition_columns(snapshot))),
-        is_uniform=has_uniform_metadata(snapshot.properties),
-    )
+    files, visible = worker_files(spark, root, options), _visible_paths(snapshot)
+    lister = FileLister(files=files, root=root, visible=visible)
     rows = list_directory(lister, stage, options, by_workers=is_near_workers(snapshot))
     others = read_rows(
         rows.filter("isOther").limit(1),
@@ -144,10 +141,7 @@ def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> 
             found = f"is {types[name].upper()}" if name in types else "is missing"
             raise InvalidInventoryError(problem=f"its column {name} {found}")
     entries = inventory_entries(
-        inventory.select(*_INVENTORY),
-        table_root=snapshot.path,
-        partition_columns=sorted(_partition_columns(snapshot)),
-        is_uniform=has_uniform_metadata(snapshot.properties),
+        inventory.select(*_INVENTORY), table_root=snapshot.path, visible=_visible_paths(snapshot)
     )
     stage.write_parquet(entries, "entries", {})
     return Candidates(entries=stage.read_parquet("entries", entries.schema)[0], has_links=True)
@@ -291,6 +285,7 @@ def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
     )
 
 
-def _partition_columns(snapshot: Snapshot) -> set[str]:
+def _visible_paths(snapshot: Snapshot) -> str:
     keys = snapshot.configuration.partition_keys
-    return {name for key, column in keys for name in (key, column.name)}
+    names = {name for key, column in keys for name in (key, column.name)}
+    return visible_paths(sorted(names), snapshot.properties)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.base.protocol.arguments import checked_choice, checked_flag, checked_number
 from sparkdelta.base.protocol.commit_info import Parameter
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.results import NO_FILES, FileCount, Result
@@ -21,12 +22,11 @@ from sparkdelta.base.protocol.retention import deleted_file_retention_ms
 from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
-from sparkdelta.base.spark.progress import progress
+from sparkdelta.base.spark.progress import progress as shown_progress
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, StorageError
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.operations.vacuum.file_deletion import delete_files
-from sparkdelta.operations.vacuum.file_reference_frames import LIVE, REMOVED, VECTOR
 from sparkdelta.operations.vacuum.unneeded_files import (
     Decisions,
     decide,
@@ -35,7 +35,13 @@ from sparkdelta.operations.vacuum.unneeded_files import (
     from_log,
     removed_since,
 )
-from sparkdelta.operations.vacuum.vacuum_outcome_frames import UNNEEDED, YOUNG
+from sparkdelta.operations.vacuum.vacuum_outcome_frames import (
+    LIVE,
+    REMOVED,
+    UNNEEDED,
+    VECTOR,
+    YOUNG,
+)
 from sparkdelta.operations.vacuum.vacuum_rules import (
     HOUR_MS,
     LAST_VACUUM_INFO,
@@ -54,6 +60,9 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import staging
 
 FULL, LITE = "full", "lite"
+RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+"""The setting of delta-spark by which a session allows a retention period of any length."""
+
 MAX_SHOWN_FILES = 1000
 """The most paths that the result of a dry run lists."""
 
@@ -143,20 +152,95 @@ class VacuumOptions:
 def vacuum(
     spark: SparkSession,
     path: str,
-    wanted: VacuumOptions,
     *,
-    options: Mapping[str, str] | None = None,
+    retention_hours: float | None = None,
+    mode: str = FULL,
+    dry_run: bool = False,
+    inventory: DataFrame | None = None,
+    check_retention: bool = True,
+    deletes_per_second: float | None = None,
+    log_runs: bool | None = None,
+    progress: bool = True,
 ) -> VacuumResult:
-    """Delete files that are not needed.
+    """Delete the files below a table's root that no version within the retention period needs, and
+    directories that are empty.
 
-    See `sparkdelta.api.maintenance.vacuum`.
+    Kept are the files of the latest version, those that were removed within the retention period,
+    the deletion vectors of both, everything younger than the retention period, and files and
+    directories whose names begin with ``_`` or ``.``, except for partition directories, change
+    data, indexes and what a write of this package left when its process was killed. Symbolic links
+    are not followed, and nothing outside the root is deleted. Earlier versions can no longer be
+    read afterwards.
+
+    Parameters
+    ----------
+    retention_hours
+        The retention period; by default `delta.deletedFileRetentionDuration`, or a week.
+    mode
+        ``full`` lists all files below the root. ``lite`` deletes only what commits since the last
+        run removed, by the log: it takes as long as there are such files, and leaves those of
+        failed writes.
+    dry_run
+        True to only tell what would be deleted.
+    inventory
+        The files below the root, such as an inventory of an object store, instead of a listing:
+        path STRING (absolute), length LONG, isDir BOOLEAN, modificationTime LONG (milliseconds
+        since the epoch).
+    check_retention
+        False to allow a retention period that is shorter than the table's, for a table that nobody
+        reads or writes meanwhile.
+    deletes_per_second
+        The most deletions per second.
+    log_runs
+        True to commit the versions `VACUUM START` and `VACUUM END`; by default where delta-spark
+        does: not on S3.
+    progress
+        True to show a progress bar, see `read_delta`.
+
+    Returns
+    -------
+    VacuumResult
+        The deleted files, and the kept ones by reason; its string form is a report.
+
+    Raises
+    ------
+    VacuumRetentionTooShortError, VacuumRetentionNegativeError
+        The retention period is shorter than the table's, or negative.
+    InvalidInventoryError
+        A column of the inventory is missing or of another type.
+    UnsupportedWriterFeaturesError
+        The table has a feature that is not implemented.
+    StorageError
+        Files could not be listed, and nothing was deleted; or some could not be deleted.
+
+    Examples
+    --------
+    >>> print(vacuum(spark, "/data/people", dry_run=True))  # doctest: +SKIP
+
+    References
+    ----------
+    PROTOCOL.md#data-files, PROTOCOL.md#vacuum-protocol-check
     """
-    if wanted.inventory is not None and wanted.mode == LITE:
+    options = VacuumOptions(
+        retention_hours=checked_number(retention_hours, "retention_hours"),
+        mode=checked_choice(mode, "mode", (FULL, LITE)),
+        dry_run=checked_flag(dry_run, "dry_run"),
+        inventory=inventory,
+        check_retention=checked_flag(check_retention, "check_retention"),
+        deletes_per_second=checked_number(deletes_per_second, "deletes_per_second", above=0),
+        log_runs=None if log_runs is None else checked_flag(log_runs, "log_runs"),
+        shows_progress=progress,
+    )
+    if inventory is not None and mode == LITE:
         problem = "the log tells the files in mode lite; use mode full"
         raise InvalidArgumentError(argument="inventory", problem=problem)
-    start = time.monotonic_ns()
+    return vacuum_table(open_writable(spark, path, writing=Writing.MAINTENANCE), options)
+
+
+def vacuum_table(found: Snapshot, wanted: VacuumOptions) -> VacuumResult:
+    """Delete the files that the versions of a table within the retention period do not need."""
+    spark, start = found.log.spark, time.monotonic_ns()
     now_ms = time.time_ns() // 1_000_000
-    found = open_writable(spark, path, writing=Writing.MAINTENANCE, options=options)
     retention_ms = vacuum_retention_ms(
         wanted.retention_hours, found.properties, path=found.path, is_checked=wanted.check_retention
     )
@@ -164,7 +248,7 @@ def vacuum(
     with (
         engine_of(spark).log_session() as session,
         jobs_of(found.path, found.version),
-        progress(spark, f"Vacuuming {found.path}", is_on=wanted.shows_progress),
+        shown_progress(spark, f"Vacuuming {found.path}", is_on=wanted.shows_progress),
         staging(session, found.log.store) as stage,
     ):
         covered, last = _latest_before(found, before_ms), _last_covered(found)
@@ -316,3 +400,8 @@ def _operation(name: str, parameters: Mapping[str, Parameter], **metrics: int) -
         changes_data=False,
         metrics=metrics or None,
     )
+
+
+def checks_retention(spark: SparkSession) -> bool:
+    """True unless the session's settings disable the check of the retention period."""
+    return str(spark.conf.get(RETENTION_CHECK, "true")).lower() != "false"

@@ -1,32 +1,29 @@
-"""The files that VACUUM may delete, and why it keeps the others.
+"""The files that VACUUM may delete, those that a version needs, and why it keeps the others.
 
 References
 ----------
+PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vector-descriptor-schema,
 PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files, PROTOCOL.md#change-data-files
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol import file_paths
-from sparkdelta.base.protocol.log_files import DATA_DIRECTORY, LOG_DIRECTORY
-from sparkdelta.base.schema.file_key_frames import plain_path
+from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.base.schema.file_key_frames import canonical_path, plain_path
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.operations.vacuum.file_reference_frames import (
-    LIVE,
-    REMOVED,
-    VECTOR,
-    files_of,
-    relative_path,
-)
-from sparkdelta.operations.vacuum.vacuum_rules import KNOWN_HIDDEN, UNFINISHED, UNIFORM_METADATA
+from sparkdelta.table.log.vector_path_frames import vector_uri
+
+LIVE, REMOVED, VECTOR = "live", "removed", "deletion vector"
+"""The reasons why a file is needed: it is a data file of the version, was removed within the
+retention period, or has the deletion vectors of such a file."""
+
 
 UNNEEDED, YOUNG, DIRECTORY = "unneeded", "young", "directory"
-"""Outcomes besides the reasons of `file_references`: to be deleted; younger than the retention
+"""Outcomes besides the reasons of `needed_files`: to be deleted; younger than the retention
 period; a directory that has contents or is young."""
 TO_RESOLVE = "to resolve"
 """Not an outcome: the row is the local path of a needed file, which may lead through symbolic links
@@ -39,6 +36,96 @@ _REASONS = (VECTOR, LIVE, REMOVED)
 """The reasons in order of precedence, for a file that is needed several times."""
 
 _REASON_NAMES = f"array({', '.join(map(text_literal, _REASONS))})"
+
+
+def needed_files(actions: DataFrame, *, since_ms: int) -> DataFrame:
+    """The files that the live files and the tombstones of a retention period refer to.
+
+    Parameters
+    ----------
+    actions
+        add STRUCT, remove STRUCT: the live files and the tombstones.
+    since_ms
+        The begin of the retention period.
+
+    Returns
+    -------
+    DataFrame
+        uri STRING (as in the log), reason STRING; several rows for a file that is needed twice.
+    """
+    files = (
+        ("path", LIVE),
+        (vector_uri("vector"), VECTOR),
+        ("IF(is_kept, removed_path, NULL)", REMOVED),
+        (f"IF(is_kept, {vector_uri('removed_vector')}, NULL)", VECTOR),
+    )
+    structs = (f"struct({uri} AS uri, {text_literal(reason)} AS reason)" for uri, reason in files)
+    return actions.selectExpr(  # a projection of its own, so that Spark reads nothing else
+        "add.path",
+        "add.deletionVector AS vector",
+        "remove.path AS removed_path",
+        "remove.deletionVector AS removed_vector",
+        f"remove.deletionTimestamp >= {since_ms}L AS is_kept",
+    ).selectExpr(f"inline(filter(array({', '.join(structs)}), f -> f.uri IS NOT NULL))")
+
+
+def files_of(actions: DataFrame, *columns: str) -> DataFrame:
+    """The data files of actions, and the files of their deletion vectors.
+
+    Parameters
+    ----------
+    actions
+        path STRING, size LONG, deletionVector STRUCT.
+    columns
+        SQL of columns to keep.
+
+    Returns
+    -------
+    DataFrame
+        The columns, uri STRING (as in the log), length LONG, is_vector BOOLEAN.
+    """
+    file = "struct(path AS uri, size AS length, FALSE AS is_vector)"
+    size = "CAST(deletionVector.sizeInBytes AS LONG)"
+    vector = f"struct({vector_uri('deletionVector')} AS uri, {size} AS length, TRUE AS is_vector)"
+    return actions.selectExpr(
+        *columns, f"inline(filter(array({file}, {vector}), f -> f.uri IS NOT NULL))"
+    )
+
+
+def relative_path(uri: str, *, table_root: str) -> str:
+    """Return SQL for the decoded path of a file relative to the table's root (STRING); null if an
+    absolute path leads elsewhere.
+
+    Scheme and authority of absolute paths are not compared: an alias of the storage, such as
+    ``s3:`` for ``s3a:``, may name a file of this table. A path with the segment ``..``, which no
+    engine writes, fails the query.
+
+    Parameters
+    ----------
+    uri
+        SQL expression of type STRING, as in the log.
+    """
+    decoded = canonical_path(uri, table_root=table_root)
+    without_scheme = f"regexp_replace({decoded}, '^[a-zA-Z][a-zA-Z0-9+.-]*:(//[^/]*)?(?=/)', '')"
+    within = f"IF({is_absolute(uri)}, {without_scheme}, {decoded})"
+    single = f"regexp_replace({within}, '/([.]?/)*', '/')"
+    authority = file_paths.scheme_and_authority(table_root)
+    root = file_paths.plain_path(table_root).removeprefix(authority).rstrip("/")
+    start = text_literal(f"{root}/")
+    problem = f"concat('the path ', {uri}, ' in the log leads through .., which VACUUM refuses')"
+    special = " OR ".join(f"contains({uri}, '{part}')" for part in ("%", ":", "//", "/."))
+    return (
+        f"CASE WHEN NOT (left({uri}, 1) IN ('/', '.') OR {special}) THEN {uri} "
+        f"WHEN contains({uri}, '..') AND regexp_like({decoded}, '(^|/)[.][.](/|$)') "
+        f"THEN CAST(raise_error({problem}) AS STRING) "
+        f"WHEN NOT {is_absolute(uri)} THEN regexp_replace({single}, '^([.]?/)+', '') "
+        f"WHEN startswith({single}, {start}) THEN substring({single}, {len(root) + 2}) END"
+    )
+
+
+def is_absolute(uri: str) -> str:
+    """Return SQL (BOOLEAN) for `base.protocol.file_paths.is_absolute`."""
+    return f"regexp_like({uri}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
 
 
 def outcomes(
@@ -129,54 +216,23 @@ def change_files(changes: DataFrame, *, table_root: str) -> DataFrame:
     return _entries(files, table_root)
 
 
-def inventory_entries(
-    inventory: DataFrame,
-    *,
-    table_root: str,
-    partition_columns: Collection[str],
-    is_uniform: bool,
-) -> DataFrame:
+def inventory_entries(inventory: DataFrame, *, table_root: str, visible: str) -> DataFrame:
     """The files of an inventory below the table's root, as `entries` of `outcomes`.
 
     Parameters
     ----------
     inventory
         path STRING (absolute, not encoded), length LONG, isDir BOOLEAN, modificationTime LONG.
-    partition_columns, is_uniform
-        See `is_passed_over`.
+    visible
+        See `visible_paths`.
     """
     root = f"{file_paths.plain_path(table_root).rstrip('/')}/"
-    directories = "slice(split(path, '/'), 1, n)"
-    hidden = passed_over("name", partition_columns, is_uniform=is_uniform, directories=directories)
     return (
         inventory.withColumn("path", F.expr(plain_path("path")))
         .filter(f"startswith(path, {text_literal(root)}) AND NOT isDir")
         .withColumn("path", F.expr(f"substring(path, {len(root) + 1})"))
-        .filter(f"path != '' AND size(filter(split(path, '/'), (name, n) -> {hidden})) = 0")
+        .filter(f"path != '' AND path RLIKE {text_literal(visible)}")
         .selectExpr("path", "length", "isDir", "modificationTime", "FALSE AS isEmpty")
-    )
-
-
-def passed_over(
-    name: str, partition_columns: Collection[str], *, is_uniform: bool, directories: str
-) -> str:
-    """Return SQL (BOOLEAN) for `operations.vacuum.vacuum_rules.is_passed_over`.
-
-    Parameters
-    ----------
-    directories
-        SQL (ARRAY<STRING>) for the names of the directories above.
-    """
-    starts = [*KNOWN_HIDDEN, *(f"{column}=" for column in partition_columns)]
-    known = " OR ".join(f"startswith({name}, {text_literal(start)})" for start in starts)
-    is_metadata = f"{name} = {text_literal(UNIFORM_METADATA)}"
-    is_unfinished = (
-        f"{name} = {text_literal(UNFINISHED)} AND exists({directories}, "
-        f"directory -> directory RLIKE {text_literal(f'^{DATA_DIRECTORY}$')})"
-    )
-    return (
-        f"(CASE WHEN {is_unfinished} THEN false WHEN {is_metadata} THEN {str(is_uniform).lower()} "
-        f"ELSE left({name}, 1) IN ('_', '.') AND NOT ({known}) END)"
     )
 
 

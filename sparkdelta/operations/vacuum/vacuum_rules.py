@@ -1,4 +1,4 @@
-"""The rules of VACUUM: names that it passes over, its retention period and its last run.
+"""The rules of VACUUM: the paths that it looks at, its retention period and its last run.
 
 References
 ----------
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Mapping
 
 from sparkdelta.base.protocol.file_paths import scheme_and_authority
-from sparkdelta.base.protocol.log_files import Version, is_data_directory
+from sparkdelta.base.protocol.log_files import DATA_DIRECTORY, Version
 from sparkdelta.base.protocol.retention import deleted_file_retention_ms
 from sparkdelta.exceptions import VacuumRetentionNegativeError, VacuumRetentionTooShortError
 
@@ -21,57 +22,41 @@ LAST_VACUUM_INFO = "_last_vacuum_info"
 
 HOUR_MS = 3_600_000
 
-KNOWN_HIDDEN = ("_delta_index", "_change_data")
-"""Prefixes of the names that belong to the table in spite of the underscore."""
-
-UNFINISHED = "_temporary"
-"""The directories in which Spark keeps new files until a write is complete."""
-
-UNIFORM_METADATA = "metadata"
-"""The directory of Iceberg metadata."""
-
 _UNIFORM_FORMATS = "delta.universalFormat.enabledFormats"
 _COVERED_VERSION = "latestCommitVersionOutsideOfRetentionWindow"
 _LOGGED_SCHEMES = frozenset({"wasb", "wasbs", "abfs", "abfss", "adl", "gs", "file", "hdfs"})
 
 
-def is_passed_over(
-    name: str, partition_columns: Collection[str], *, is_uniform: bool, directory: str = ""
-) -> bool:
-    """True if VACUUM leaves alone a file or directory of this name.
+def visible_paths(partition_columns: Collection[str], properties: Mapping[str, str]) -> str:
+    """Return the regular expression, of Python and of Spark, of the paths below a table's root that
+    VACUUM does not leave alone.
+
+    It leaves alone what begins with ``_`` or ``.``, but for change data, indexes, directories of
+    partitions, and what a write of this package left when its process died. It also leaves alone
+    Iceberg's directory ``metadata`` if the properties ask for Iceberg metadata.
 
     Parameters
     ----------
-    directory
-        The path of its directory below the table's root. What a write of this package left when
-        its process died is not passed over.
     partition_columns
         Logical and physical names; a directory ``_c=1`` belongs to column ``_c``.
-    is_uniform
-        True if the table has Iceberg metadata in `metadata`.
 
     Examples
     --------
-    >>> [is_passed_over(n, ["_c"], is_uniform=False) for n in ("_log", "_c=1", "_change_data", "f")]
-    [True, False, False, False]
-    >>> written = "data-3a0d65cd-4056-49b8-937b-95f9e3ee90e5/_temporary/0"
-    >>> [is_passed_over("_temporary", [], is_uniform=False, directory=d) for d in ("", written)]
-    [True, False]
+    >>> written = "data-3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
+    >>> pattern = re.compile(visible_paths(["_c"], {}))
+    >>> paths = ("_log/f", "_c=1/f", "_change_data/f", "_temporary/0", f"{written}/_temporary/0")
+    >>> [pattern.match(path) is not None for path in paths]
+    [False, True, True, False, True]
     """
-    if name == UNFINISHED and any(map(is_data_directory, directory.split("/"))):
-        return False
-    if name == UNIFORM_METADATA:
-        return is_uniform
-    return (
-        name.startswith(("_", "."))
-        and not name.startswith(KNOWN_HIDDEN)
-        and not any(name.startswith(f"{column}=") for column in partition_columns)
+    known = "|".join(
+        ["_delta_index", "_change_data", *(f"{re.escape(c)}=" for c in partition_columns)]
     )
-
-
-def has_uniform_metadata(properties: Mapping[str, str]) -> bool:
-    """True if the table keeps Iceberg metadata beside its data files."""
-    return "iceberg" in properties.get(_UNIFORM_FORMATS, "").lower()
+    is_uniform = "iceberg" in properties.get(_UNIFORM_FORMATS, "").lower()
+    hidden = "[_.]|metadata(?![^/])" if is_uniform else "[_.]"
+    name = f"(?:(?={known})|(?!{hidden}))[^/]*"
+    # Spark keeps new files in directories `_temporary` until a write is complete.
+    written = f"{DATA_DIRECTORY}(?:/(?:_temporary(?![^/])|{name}))*"
+    return rf"^(?:{name}/)*(?:{written}|{name})(?![\s\S])"
 
 
 def vacuum_retention_ms(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.base.protocol.arguments import checked_names
 from sparkdelta.base.protocol.column_lists import column_list
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.log_files import Version
@@ -31,6 +32,7 @@ from sparkdelta.operations.verify.statistics_workers import StatisticsReader, re
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.commit_line_frames import add_fields
+from sparkdelta.table.rows.expression_arguments import checked_condition
 from sparkdelta.table.rows.rewriting import chosen_partitions
 from sparkdelta.table.rows.row_changes import open_changeable, unchanged_table
 from sparkdelta.table.rows.row_selection import condition_parameter
@@ -60,13 +62,43 @@ class StatisticsResult(Result):
 def recompute_statistics(
     spark: SparkSession,
     path: str,
+    *,
     where: str | Column | None = None,
     columns: Sequence[str] | None = None,
 ) -> StatisticsResult:
-    """Commit the statistics that the footers of files tell.
+    """Commit the statistics of files as their footers tell them, for files that have none or wrong
+    ones. No row is read.
 
-    See `sparkdelta.api.maintenance.recompute_statistics`.
+    Files with deletion vectors get wide bounds. Bounds that a footer does not tell are left out.
+
+    Parameters
+    ----------
+    where
+        Only the partitions that a condition on partition columns is true of.
+    columns
+        Columns, or fields such as ``s.x``, whose statistics are computed while those of others stay
+        as they are. By default the columns with statistics of the table's properties; other columns
+        then have none.
+
+    Returns
+    -------
+    StatisticsResult
+        The version, and the number of files.
+
+    Raises
+    ------
+    NonPartitionColumnReferenceError
+        `where` uses another column.
+    ColumnNotFoundError
+        A column does not exist.
+    ConcurrentDeleteReadException
+        Another commit changed or removed one of the files meanwhile.
+
+    References
+    ----------
+    PROTOCOL.md#per-file-statistics
     """
+    where, columns = checked_condition(where, "where"), checked_names(columns, "columns")
     snapshot = open_changeable(spark, path, only_inserts=True)
     root, statistics = snapshot.path, snapshot.configuration.statistics
     reader = StatisticsReader(

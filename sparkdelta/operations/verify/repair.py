@@ -7,7 +7,6 @@ PROTOCOL.md#checkpoints, PROTOCOL.md#version-checksum-file, PROTOCOL.md#last-che
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.base.protocol.arguments import checked_flag
 from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, LogFileKind, Version
 from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_features import Writing
@@ -25,8 +25,7 @@ from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
-from sparkdelta.operations.checkpoint.checkpoint_writing import write_checkpoint
+from sparkdelta.operations.checkpoint.checkpoint_writing import checkpoint_table
 from sparkdelta.operations.upkeep.checksum_writing import add_version_checksum, checksum_of_state
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.operations.verify.file_check_workers import (
@@ -116,10 +115,39 @@ class RepairResult(Result):
 
 
 def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairResult:
-    """Mend a table.
+    """Mend what `verify` finds wrong with a table, as far as no row can be lost by it.
 
-    See `sparkdelta.api.maintenance.repair`.
+    Checkpoints and log compactions that differ from the commits, or cannot be read, are put aside
+    under other names, if their versions can be read without them. They stay where a version
+    checksum agrees with them and not with the commits. A wrong `_last_checkpoint` is deleted; after
+    either, a new checkpoint is written. If that fails, the files get their names back. A wrong
+    version checksum of the latest version is computed again from all of the state. Data files that
+    do not exist are removed from the table by a commit with the operation `FSCK`, unless none
+    exists, or the table is append-only.
+
+    Other problems are left as they are: data files of another size, missing or damaged deletion
+    vectors, without which deleted rows would come back, and commits.
+
+    Parameters
+    ----------
+    dry_run
+        False to carry it out; by default it is only reported.
+
+    Returns
+    -------
+    RepairResult
+        The mended problems and those that are left; its string form is a report.
+
+    Raises
+    ------
+    DeltaError
+        The latest version cannot be read, or the table cannot be written.
+
+    References
+    ----------
+    PROTOCOL.md#checkpoints, PROTOCOL.md#version-checksum-file, PROTOCOL.md#last-checkpoint-file
     """
+    checked_flag(dry_run, "dry_run")
     snapshot = open_writable(spark, path, writing=Writing.MAINTENANCE)
     store = snapshot.log.store
     found = verified(spark, store)
@@ -142,8 +170,7 @@ def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairRes
                     add_version_checksum(snapshot, from_previous=False)
                 if hint is not None or aside:
                     with engine_of(spark).log_session() as session:
-                        now_ms = time.time_ns() // 1_000_000
-                        write_checkpoint(session, snapshot.path, CheckpointOptions(), now_ms=now_ms)
+                        checkpoint_table(session, snapshot.path)
         return _drop_missing(spark, snapshot, found, result)
 
 

@@ -16,6 +16,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.base.protocol.arguments import checked_flag, checked_version
 from sparkdelta.base.protocol.log_files import (
     LAST_CHECKPOINT,
     LogFile,
@@ -45,7 +46,7 @@ from sparkdelta.operations.verify.log_checks import (
     STATE,
     LogChecks,
 )
-from sparkdelta.table.listing.listing import list_log_files, read_checksum, read_hint
+from sparkdelta.table.listing.listing import list_log_files, open_log, read_checksum, read_hint
 from sparkdelta.table.listing.log_segment_rules import missing_commits
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -134,14 +135,53 @@ class Verification(Result):
         return "\n".join(lines)
 
 
-def verified(
-    spark: SparkSession,
-    store: LogStore,
-    *,
-    version: Version | None = None,
-    footers: bool = False,
+def verify(
+    spark: SparkSession, path: str, *, version: int | None = None, footers: bool = False
 ) -> Verification:
-    """Verify a table, see `sparkdelta.verify`."""
+    """Check a table against its log without changing anything.
+
+    The log must contain every commit and no file of a later version. Every complete checkpoint must
+    have its sidecars with the recorded sizes and agree with replay of the log before it, as far as
+    that still exists: no file or unexpired tombstone is missing, and no min/max value or typed
+    partition value would skip a file that those of the log would not. Every log compaction must
+    agree with its commits. Where a version checksum agrees with a checkpoint or compaction and not
+    with the commits, the commits are what is reported. The version must be replayable, and its
+    version checksum complete and equal to the replayed state. Every live data file must exist with
+    the logged size, and every deletion vector must match its descriptor. Replay does not use
+    checkpoints and compactions with findings.
+
+    Parameters
+    ----------
+    version
+        The version whose data files are checked; the latest by default. Log files of later versions
+        are ignored.
+    footers
+        True to open every data file and compare its number of rows with `numRecords`, and the
+        bounds and null counts of its columns with the log.
+
+    Returns
+    -------
+    Verification
+        `is_clean`, the findings as a DataFrame, and `as_dict()`; its string form is a report.
+
+    Raises
+    ------
+    DeltaError
+        The table does not exist. Problems of an existing table are findings, not errors.
+
+    References
+    ----------
+    PROTOCOL.md#state-validation
+    """
+    version = checked_version(version)
+    checked_flag(footers, "footers")
+    return verified(spark, open_log(spark, path), version=version, footers=footers)
+
+
+def verified(
+    spark: SparkSession, store: LogStore, *, version: Version | None = None, footers: bool = False
+) -> Verification:
+    """Verify the table of a log, see `verify`."""
     path = store.table_root
     hint = read_hint(store)
     listing = list_log_files(store)

@@ -9,12 +9,13 @@ from pyspark.sql import DataFrame
 
 from sparkdelta.api.alter import alter_table
 from sparkdelta.api.cloning import convert_to_delta
-from sparkdelta.api.maintenance import optimize, reorg, repair, vacuum
 from sparkdelta.api.optimize_builder import optimize_metrics
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.exceptions import StatementNotSupportedError
 from sparkdelta.operations.copy.convert import parquet_path
-from sparkdelta.operations.vacuum.retention_setting import checks_retention
+from sparkdelta.operations.optimize.optimize import optimize, reorg
+from sparkdelta.operations.vacuum.vacuum import checks_retention, vacuum
+from sparkdelta.operations.verify.repair import repair
 from sparkdelta.operations.write.truncate import truncate
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.statement_grammar import statement

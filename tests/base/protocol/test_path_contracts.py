@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from uuid import uuid4
 
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from sparkdelta.base.protocol.deletion_vectors import (
     dv_file_name,
     z85_encode,
 )
-from sparkdelta.base.protocol.log_files import data_directory
+from sparkdelta.base.protocol.log_files import data_directory, is_data_directory
 from sparkdelta.base.schema.action_schemas import DELETION_VECTOR
 from sparkdelta.base.schema.file_key_frames import (
     absolute_path,
@@ -22,10 +23,9 @@ from sparkdelta.base.schema.file_key_frames import (
     deletion_vector_id,
     plain_path,
 )
-from sparkdelta.base.schema.sql_text import type_text
-from sparkdelta.operations.vacuum.file_reference_frames import relative_path
-from sparkdelta.operations.vacuum.vacuum_outcome_frames import passed_over
-from sparkdelta.operations.vacuum.vacuum_rules import is_passed_over
+from sparkdelta.base.schema.sql_text import text_literal, type_text
+from sparkdelta.operations.vacuum.vacuum_outcome_frames import relative_path
+from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
 from sparkdelta.table.log.absolute_file_frames import absolute_uri, absolute_vector
 from sparkdelta.table.log.vector_path_frames import vector_uri
 from tests.support.drawn import drawn
@@ -109,23 +109,39 @@ def test_files_of_deletion_vectors(spark: SparkSession) -> None:
     assert [row[0] for row in found] == [*expected, "file:/a b", None, None]
 
 
-def test_names_that_vacuum_passes_over(spark: SparkSession) -> None:
+def _is_hidden(name: str, directory: str, *, is_uniform: bool) -> bool:
+    """True if VACUUM leaves alone a file or directory of a table with partition columns."""
+    if name == "_temporary" and any(map(is_data_directory, directory.split("/"))):
+        return False
+    if name == "metadata":
+        return is_uniform
+    known = ("_change_data", "_delta_index", "_c=", "_d'é+=")
+    return name.startswith(("_", ".")) and not name.startswith(known)
+
+
+def test_paths_that_vacuum_leaves_alone(spark: SparkSession) -> None:
     """PROTOCOL.md#data-files"""
     names = ["_a", ".a", "a", "_c=1", "_change_data", "_delta_index_x", "_delta_log", "metadata",
-             "_d'é=x", "_", ".", "_temporary", "_temporary_"]  # fmt: skip
+             "_d'é+=x", "_", ".", "_temporary", "_temporary_", "metadata_", "", "a\n"]  # fmt: skip
     written = data_directory(str(uuid4()))
-    directories = ["", "a", written, f"_change_data/{written}/_temporary/0", f"x{written}/a"]
-    paths = [(name, directory) for name in names for directory in directories]
-    frame = spark.createDataFrame(paths, "name STRING, directory STRING")
-    columns = ["_c", "_d'é"]
+    directories = ["", "a", written, f"_change_data/{written}/_temporary/0", f"x{written}/a",
+                   f"{written}\n", "metadata", "a//b"]  # fmt: skip
+    paths = [f"{d}/{n}" if d else n for d in directories for n in names if d or n]
+    frame = spark.createDataFrame([(path,) for path in paths], "path STRING")
     for is_uniform in (True, False):
-        hidden = passed_over(
-            "name", columns, is_uniform=is_uniform, directories="split(directory, '/')"
-        )
-        assert [row[0] for row in frame.selectExpr(hidden).collect()] == [
-            is_passed_over(name, columns, is_uniform=is_uniform, directory=directory)
-            for name, directory in paths
+        properties = {"delta.universalFormat.enabledFormats": "iceberg"} if is_uniform else {}
+        pattern = visible_paths(["_c", "_d'é+"], properties)
+        found = frame.selectExpr(f"path RLIKE {text_literal(pattern)}").collect()
+        expected = [
+            not any(
+                _is_hidden(name, "/".join(path.split("/")[:number]), is_uniform=is_uniform)
+                for number, name in enumerate(path.split("/"))
+            )
+            for path in paths
         ]
+        assert [row[0] for row in found] == expected
+        assert [re.match(pattern, path) is not None for path in paths] == expected
+        assert 0 < sum(expected) < len(expected)
 
 
 def test_unique_ids_of_deletion_vectors(spark: SparkSession) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta import load_snapshot, write_checkpoint, write_version_checksum
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.exceptions import (
     CheckpointMismatchError,
@@ -30,9 +31,8 @@ from sparkdelta.operations.checkpoint import (
     sidecar_files,
     sidecar_reuse,
 )
-from sparkdelta.operations.checkpoint.checkpoint_command import checkpoint
 from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
-from sparkdelta.operations.checkpoint.checkpoint_writing import WrittenCheckpoint
+from sparkdelta.operations.checkpoint.checkpoint_writing import WrittenCheckpoint, checkpoint_table
 from sparkdelta.table.checkpoint.sidecar_tag_rules import parse_sidecar_tags
 from sparkdelta.table.definition import clustering
 from sparkdelta.table.listing import line_reader
@@ -90,7 +90,8 @@ def write(
     spark: SparkSession, table: Path, *, version: int | None = None, **options: Any
 ) -> WrittenCheckpoint:
     chosen = CheckpointOptions(**options)
-    return checkpoint(spark, str(table), chosen, version=version, now_ms=NOW)
+    with engine_of(spark).log_session() as session:
+        return checkpoint_table(session, str(table), chosen, version=version, now_ms=NOW)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("v2-json", 3)])

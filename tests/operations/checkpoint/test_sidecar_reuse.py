@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import Snapshot, load_snapshot
 from sparkdelta.base.protocol.actions import Sidecar
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.operations.checkpoint import checkpoint_writing as checkpointer
-from sparkdelta.operations.checkpoint.checkpoint_command import checkpoint
 from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
-from sparkdelta.operations.checkpoint.checkpoint_writing import WrittenCheckpoint
+from sparkdelta.operations.checkpoint.checkpoint_writing import WrittenCheckpoint, checkpoint_table
 from sparkdelta.table.checkpoint.checkpoint_reader import CheckpointReader
 from sparkdelta.table.rows.rewriting import files_of_partitions
 from tests.operations.checkpoint.test_checkpoint_writing import only_checkpoint
@@ -60,7 +60,8 @@ def write(
     spark: SparkSession, table: Path, *, version: int | None = None, now_ms: int = NOW, **more: Any
 ) -> WrittenCheckpoint:
     options = CheckpointOptions(**{"kind": "v2-json", "adds_per_sidecar": 5, **more})
-    return checkpoint(spark, str(table), options, version=version, now_ms=now_ms)
+    with engine_of(spark).log_session() as session:
+        return checkpoint_table(session, str(table), options, version=version, now_ms=now_ms)
 
 
 def sidecars(spark: SparkSession, table: Path) -> dict[str, dict[str, str]]:

@@ -14,8 +14,7 @@ from sparkdelta.operations.compaction.curve_order_frames import (
     in_curve_order,
     with_place,
 )
-from sparkdelta.operations.compaction.curve_range_rules import NOISE_BITS, CurveRanges
-from sparkdelta.operations.compaction.curve_rules import Curve
+from sparkdelta.operations.compaction.curve_rules import NOISE_BITS, Curve, CurveRanges
 
 
 @pytest.mark.parametrize(

@@ -104,10 +104,10 @@ def test_no_cleanup_where_the_table_wants_none(
     properties = {"delta.checkpointInterval": "1", "delta.enableExpiredLogCleanup": "False"}
     append(spark, table_path, properties=properties)
     steps = []
-    for name in ("write_checkpoint", "clean_metadata"):
+    for name in ("checkpoint_table", "clean_metadata"):
         monkeypatch.setattr(commit_hooks, name, lambda *_, called=name, **__: steps.append(called))
     append(spark, table_path)
-    assert steps == ["write_checkpoint"]
+    assert steps == ["checkpoint_table"]
 
 
 def test_compaction_if_the_table_asks_for_it(spark: SparkSession, table_path: str) -> None:
@@ -134,7 +134,7 @@ def test_what_fails_after_a_commit_is_logged(
 
     with monkeypatch.context() as patched:
         patched.setattr(commit_hooks, "add_checksum_of_commit", fail)
-        patched.setattr(commit_hooks, "write_checkpoint", fail)
+        patched.setattr(commit_hooks, "checkpoint_table", fail)
         assert append(spark, table_path) == 1
     texts = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert [text.partition(", but its ")[2] for text in texts] == [

@@ -17,6 +17,7 @@ from sparkdelta.base.storage.object_log import open_objects
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import StorageError
 from sparkdelta.operations.vacuum.file_listing_workers import Directory, FileLister
+from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
 
 WRITTEN = data_directory(str(uuid4()))
 UNFINISHED = f"{WRITTEN}/_temporary/0/_temporary/attempt/p"
@@ -26,7 +27,7 @@ HIDDEN = ["_delta_log/0.json", "_h", ".k/l", "a b/_m/n", "_temporary/o", f"_temp
 
 def lister(root: str, settings: dict[str, str] | None = None) -> FileLister:
     files = WorkerFiles(settings or {})
-    return FileLister(files=files, root=root, partition_columns=("_p",), is_uniform=False)
+    return FileLister(files=files, root=root, visible=visible_paths(["_p"], {}))
 
 
 def listed(of: FileLister, *directories: Directory, budget: int = 1000) -> list[dict[str, Any]]:

@@ -196,7 +196,7 @@ def test_a_checkpoint_that_cannot_be_replaced(
     def fail(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("sparkdelta.operations.verify.repair.write_checkpoint", fail)
+    monkeypatch.setattr("sparkdelta.operations.verify.repair.checkpoint_table", fail)
     with pytest.raises(OSError, match="the disk is full"):
         repair(spark, str(table), dry_run=False)
     assert checkpoint.read_bytes() == b"nothing"

@@ -32,8 +32,6 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.operations.checkpoint import sidecar_reuse
-from sparkdelta.operations.checkpoint.checkpoint_command import checkpoint
-from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
 from tests.support.checksums import assert_checksums
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash
@@ -164,9 +162,9 @@ def _checkpoint(spark: SparkSession, path: str) -> object:
 def _checkpoint_v2(spark: SparkSession, path: str) -> object:
     """Write a checkpoint with a sidecar, and then one that takes it over beside a new one."""
     _reconfigure(path, "v2Checkpoint")
-    checkpoint(spark, path, CheckpointOptions(kind="v2-json"), version=0)
+    write_checkpoint(spark, path, kind="v2-json", version=0)
     with patch.object(sidecar_reuse, "_NOT_WORTH_A_LOOK", 0):
-        written = checkpoint(spark, path, CheckpointOptions(kind="v2-json"))
+        written = write_checkpoint(spark, path, kind="v2-json")
     assert (written.num_sidecars, written.num_reused_sidecars) == (2, 1)
     return written
 

@@ -22,7 +22,7 @@ from sparkdelta.operations.checkpoint.checkpoint_row_frames import (
     checkpoint_rows,
     remove_rows,
 )
-from sparkdelta.operations.checkpoint.sidecar_touch_frames import sidecars_in_range
+from sparkdelta.operations.checkpoint.sidecar_reuse import sidecars_in_range
 from sparkdelta.table.checkpoint.checkpoint_layout_frames import (
     FileOrder,
     by_deletion,

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta.exceptions import MalformedLogFileError
-from sparkdelta.operations.upkeep.log_compaction_frames import compacted_lines
+from sparkdelta.operations.upkeep.log_compaction import compacted_lines
 from tests.support.frame_inputs import ROOT, Commits
 from tests.support.log_writer import Action, json_lines
 from tests.support.snapshots import raised_by

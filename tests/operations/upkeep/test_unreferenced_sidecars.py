@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta.operations.upkeep.sidecar_reference_frames import unreferenced
+from sparkdelta.operations.upkeep.metadata_cleanup import unreferenced
 
 NAMED = ["a.parquet", "b%20c.parquet", "file:/t/_delta_log/_sidecars/d.parquet", "a.parquet"]
 
