@@ -1,137 +1,53 @@
-"""The exception hierarchy: one leaf class for each error condition, see `error_conditions`.
+"""The exceptions: classes for those who catch errors, see `error_conditions` for the conditions.
+
+Most conditions have no class of their own: they are raised as the class of their group, by
+`DeltaError.of`, and `DeltaError.error_class` names the condition.
 
 DeltaError
 ├── TableError
-│   ├── TableNotFoundError (MissingReplacedTableError), NoCommitsFoundError
-│   ├── VersionNotFoundError (RestoreVersionError), RestoredFilesError
-│   ├── VacuumRetentionTooShortError, VacuumRetentionNegativeError, InvalidInventoryError
-│   ├── TimestampEarlierThanCommitRetentionError (RestoreTimestampEarlierError)
-│   ├── TimestampGreaterThanCommitError (RestoreTimestampGreaterError)
-│   ├── InvalidTimestampError, InvalidArgumentError, ArgumentTypeError, UnknownArgumentError
-│   ├── TimeTravelMultipleFormatsError, DeltaSparkPresentError
-│   ├── StatementSyntaxError, StatementNotSupportedError, InsertArityError
-│   ├── TableAlreadyExistsError, NonEmptyLocationError
-│   ├── RenamePathError, SetLocationOfPathError, SetLocationSchemaError
-│   ├── CreatedTableMismatchError
-│   ├── CloneTargetNotEmptyError, CloneWithoutStatisticsError
-│   ├── ConvertNonParquetError, MissingProviderError, EmptyDirectoryError, ConvertRowTrackingError
-│   ├── UnknownConfigurationError (UnsupportedFeaturesInConfigError)
-│   ├── UnsetPropertyError, AddConstraintsError
-│   ├── ClusteringFeatureError, NewClusteringFeatureError, ClusterPartitionedTableError
-│   ├── InvalidIdempotentWriteError
-│   ├── ClusteredTablePredicateError, ClusteredTableZOrderError, OptimizeFullError
-│   ├── DynamicReplaceWhereError, DynamicOverwriteSchemaError, DataChangeFalseError
-│   ├── MissingStartOfChangesError, MultipleChangeBoundsError, InvalidChangeRangeError
-│   ├── ChangesAfterLatestError, MissingChangeDataError, RemoveWithoutFileMetadataError
-│   ├── UnsupportedOutputModeError, StreamNotSupportedError, StreamStartBoundsError
-│   ├── SparkMemberNotFoundError, SparkMethodNotSupportedError
-│   ├── InvalidExcludeRegexError, InvalidSourceOffsetError, InvalidSourceVersionError
-│   ├── NewerSourceVersionError, DifferentStreamTableError, SplitChangesOffsetError
-│   ├── StreamDeletesError, StreamUpdatesError
-│   ├── MissingStreamCommitsError, MissingStreamEndError, MissingStreamSnapshotError
-│   ├── StreamSchemaChangedError (StreamStartSchemaChangedError)
-│   ├── StreamColumnsChangedError
-│   └── IncompatibleChangeSchemaError (IncompatibleChangeDataError)
+│   ├── TableNotFoundError, VersionNotFoundError
+│   ├── TimestampEarlierThanCommitRetentionError, TimestampGreaterThanCommitError
+│   ├── InvalidArgumentError, ArgumentTypeError, StatementSyntaxError
+│   └── SparkMemberNotFoundError, MissingStreamSnapshotError
 ├── ProtocolError
-│   ├── UnsupportedReaderFeaturesError, UnsupportedWriterFeaturesError, WriteNotImplementedError
-│   ├── InvalidProtocolVersionError, InvalidProtocolError
-│   ├── CatalogManagedTableError, UnsupportedTypeChangeError, ColumnMappingError
-│   ├── ColumnMappingModeChangeError, RowTrackingCombinationError, UnsupportedFormatError
-│   ├── ManifestVectorsError, ManifestOfVectorsError, ManifestMappingError, ManifestModeError
-│   ├── UnknownFeatureDropError, FeatureNotPresentError, DropFeatureError, TruncateHistoryError
-│   ├── ConstraintsOfFeatureError, DependentFeatureError, DropPropertyError
-│   ├── CheckpointProtectionDropError, ProtectedHistoryError, DropWaitsForRetentionError
-│   ├── HistoryUsesFeatureError, DropConflictError, DropCheckpointError
-│   └── IcebergCompatError
 ├── SchemaError
-│   ├── PartitionColumnCountError, PartitionColumnNameError, PartitionValueCastError
-│   ├── FileSchemaMergeError
-│   ├── SchemaNotSetError, InvalidSchemaError
-│   ├── UnsupportedDataTypeError (NestedVoidError, EmptySchemaWriteError)
-│   ├── ColumnNotFoundError (UnresolvedMergeExpressionError), PartitionColumnNotFoundError
-│   ├── InvalidPartitionValueError
-│   ├── DuplicateColumnsError, InvalidColumnNameError, InvalidNamesError
-│   ├── ReservedColumnNameError
-│   ├── InvalidPartitionColumnError (NoDataColumnError)
-│   ├── NonPartitionColumnReferenceError, ZOrderingOnPartitionColumnError
-│   ├── ShownPartitionTableError, ShownPartitionColumnError
-│   ├── ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
-│   ├── MetadataMismatchError, MergeFieldsError, GeneratedTypeError, NonBooleanConstraintError
-│   ├── NondeterministicGeneratedColumnError, NondeterministicConstraintError
-│   ├── UserFunctionInGeneratedColumnError, UserFunctionInConstraintError
-│   ├── AggregateInGeneratedColumnError, AggregateInConstraintError
-│   ├── UnsupportedGeneratedColumnError, UnsupportedConstraintError
-│   ├── ConstraintDependentColumnError, GeneratedDependentColumnError, ChangeDataColumnsError
-│   ├── UnsupportedRenameError, UnsupportedDropError, UnsupportedColumnChangeError
-│   ├── DropPartitionColumnError, DropClusteringColumnError, DropOnlyColumnError
-│   ├── AddColumnParentError, ConstraintExistsError, ConstraintNotFoundError, SyncIdentityError
-│   ├── ReplaceColumnsError, ReplaceIdentityColumnsError
-│   ├── MissingSetColumnError, ConflictingSetColumnsError, NonStructFieldUpdateError
-│   ├── UpdateSchemaMismatchError, InvalidAssignmentError
-│   ├── MissingMergeClauseError, NonLastMatchedClauseError, NonLastNotMatchedClauseError
-│   ├── NonLastNotMatchedBySourceClauseError
-│   ├── DuplicateInsertColumnsError, NestedInsertColumnError, MergeVoidColumnError
-│   ├── InvalidConditionError
-│   └── NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+│   ├── ColumnNotFoundError, NonPartitionColumnReferenceError
+│   ├── InvalidPartitionValueError, InvalidColumnNameError
+│   └── UnsupportedColumnChangeError, InvalidConditionError
 ├── ConstraintError
-│   ├── NotNullViolatedError, MissingNotNullColumnError
-│   ├── ConstraintViolatedError, NewConstraintViolatedError, ReplaceWhereMismatchError
-│   ├── CastOverflowError, InvalidCastInputError, TextTooLongError
-│   └── IdentityInsertError, IdentityUpdateError
 ├── CommitError
-│   ├── InvalidCommitError, NumRecordsMismatchError, AppendOnlyTableError
-│   ├── MultipleSourceRowsError, MaxCommitRetriesExceededError
-│   ├── CommitOutcomeUnknownError, WriteFailedError
+│   ├── MaxCommitRetriesExceededError, CommitOutcomeUnknownError
 │   └── DeltaConcurrentModificationException
 │       ├── ConcurrentWriteException, ConcurrentTransactionException
 │       ├── MetadataChangedException, ProtocolChangedException
 │       ├── ConcurrentAppendException
 │       └── ConcurrentDeleteReadException, ConcurrentDeleteDeleteException
-├── PythonWorkerError
 └── StorageError
-    ├── VersionsNotContiguousError, TruncatedTransactionLogError, StateRecoverError
-    ├── LogFileNotFoundError, MissingPartFilesError, MalformedLogFileError
-    ├── MissingCommitInfoError, MissingCommitTimestampError, DriverReadTooLargeError
-    ├── DataFileNotFoundError, DataFileNotReadError, DataFileUnsupportedError
-    ├── FileFooterError, FileSystemNotFoundError, StoreNotWritableError, PathOutsideTableError
-    ├── CheckpointMismatchError
+    ├── VersionsNotContiguousError, TruncatedTransactionLogError
+    ├── LogFileNotFoundError, MalformedLogFileError, CheckpointMismatchError
+    ├── DriverReadTooLargeError, StoreNotWritableError
     └── DeletionVectorError
-        ├── DeletionVectorChecksumError, DeletionVectorCardinalityError
-        ├── DeletionVectorSizeError, DeletionVectorFormatError
-        └── DeletionVectorRowIndexError
 """
 
 # ruff: noqa: D101, N802, N815, N818 - error texts describe leaves; names of PySpark, delta-spark
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sparkdelta.error_conditions import CONDITIONS
-
-if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
-else:  # Python 3.10 has none, and type checkers alone need it
-
-    def dataclass_transform(**_):  # noqa: D103
-        return lambda cls: cls
 
 
 class DeltaWarning(UserWarning):
     """A warning: the operation was done as requested, but probably not as intended."""
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False)
 class DeltaError(Exception):
     """Base class of all errors of this library.
-
-    Each subclass is a dataclass, whose fields are its message parameters.
 
     Attributes
     ----------
@@ -143,29 +59,45 @@ class DeltaError(Exception):
         The fields by name, as strings; each is also an attribute with its own type.
     """
 
-    error_class: ClassVar[str] = "DELTA_ERROR"
-    sql_state: ClassVar[str] = "XXKDS"
+    error_class = "DELTA_ERROR"
+    sql_state = "XXKDS"
     message: str
     message_parameters: dict[str, str]
 
+    if TYPE_CHECKING:  # the fields of the condition
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init_subclass__(cls) -> None:
-        cls.sql_state, _ = CONDITIONS.get(cls.error_class, (cls.sql_state, ""))
-        dataclass(kw_only=True, eq=False, repr=False)(cls)
+        if condition := CONDITIONS.get(cls.error_class):
+            cls.sql_state = condition.sql_state
 
-    def __init__(self, message: str = "") -> None:
-        _described(self, message, {})
+    def __init__(self, message: str = "", /, **fields: Any) -> None:
+        if condition := CONDITIONS.get(self.error_class):
+            if fields.keys() != set(condition.fields):
+                raise TypeError(f"{self.error_class} has the fields {condition.fields}: {fields}")
+            message = condition.text.format(**self._texts(fields))
+        self.args = (message,)
+        self.__dict__.update(_attributes(self.error_class, message, fields))
 
-    def __post_init__(self) -> None:
-        fields = {name: getattr(self, name) for name in _field_names(type(self))}
-        texts = {name: _text(value) for name, value in fields.items()}
-        _described(self, CONDITIONS[self.error_class][1].format(**texts), fields)
+    @staticmethod
+    def of(error_class: str, /, **fields: Any) -> DeltaError:
+        """Return the error of a condition, of the class that its entry names."""
+        leaf = _class_of(error_class)
+        error = leaf.__new__(leaf)
+        error.error_class = error_class
+        DeltaError.__init__(error, **fields)
+        return error
+
+    def _texts(self, fields: Mapping[str, object]) -> dict[str, str]:
+        """Return the fields as the message shows them."""
+        return {name: _text(value) for name, value in fields.items()}
 
     def __str__(self) -> str:
         return f"[{self.error_class}] {self.message} SQLSTATE: {self.sql_state}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = {name: getattr(self, name, None) for name in self.message_parameters}
-        return _restore, (type(self), self.message, fields)
+        return _restore, (type(self), self.__dict__)
 
     def getCondition(self) -> str:
         """Return the error class, as PySpark's errors do."""
@@ -185,12 +117,11 @@ def from_message(text: str) -> DeltaError | None:
 
     The fields cannot be recovered from the text. Returns None if there is no such error.
     """
-    classes = {cls.error_class: cls for cls in _tree(DeltaError)}
     for found in _ERROR_TEXT.finditer(text):
-        if leaf := classes.get(found["error_class"]):
-            error = _restore(leaf, found["message"], {})
-            error.__dict__.update(dict.fromkeys(_field_names(leaf)))
-            return error
+        if condition := CONDITIONS.get(error_class := found["error_class"]):
+            attributes = _attributes(error_class, found["message"], {})
+            unknown = dict.fromkeys(condition.fields)
+            return _restore(_class_of(error_class), unknown | attributes)
     return None
 
 
@@ -201,24 +132,34 @@ _ERROR_TEXT = re.compile(
 )
 
 
+def _class_of(error_class: str) -> type[DeltaError]:
+    """Return the class of a condition, or `DeltaError` where the class does not exist.
+
+    Executors that lack the package run copies of some functions, with only the classes that these
+    use. Their errors reach the driver as text, from which `from_message` makes the right class.
+    """
+    name = CONDITIONS[error_class].class_name
+    return next((cls for cls in _tree(DeltaError) if cls.__name__ == name), DeltaError)
+
+
 def _tree(root: type[DeltaError]) -> list[type[DeltaError]]:
     return [root, *(cls for child in root.__subclasses__() for cls in _tree(child))]
 
 
-def _field_names(leaf: type[DeltaError]) -> list[str]:
-    return [n for n, p in inspect.signature(leaf).parameters.items() if p.kind is p.KEYWORD_ONLY]
+def _attributes(error_class: str, message: str, fields: Mapping[str, object]) -> dict[str, Any]:
+    condition = CONDITIONS.get(error_class)
+    return {
+        **fields,
+        "error_class": error_class,
+        "sql_state": condition.sql_state if condition else DeltaError.sql_state,
+        "message": message,
+        "message_parameters": {name: _text(value) for name, value in fields.items()},
+    }
 
 
-def _restore(leaf: type[DeltaError], message: str, fields: dict[str, object]) -> DeltaError:
-    return _described(leaf.__new__(leaf), message, fields)
-
-
-def _described(error: DeltaError, message: str, fields: Mapping[str, object]) -> DeltaError:
-    """Give an error its message and fields, and return it."""
-    Exception.__init__(error, message)
-    error.message = message
-    error.message_parameters = {name: _text(value) for name, value in fields.items()}
-    error.__dict__.update(fields)
+def _restore(leaf: type[DeltaError], attributes: dict[str, Any]) -> DeltaError:
+    error = leaf.__new__(leaf, attributes["message"])
+    error.__dict__.update(attributes)
     return error
 
 
@@ -250,424 +191,49 @@ class TableError(DeltaError):
 
 
 class TableNotFoundError(TableError):
-    path: str
-    advice: str = "it has no _delta_log directory with commits or checkpoints. Check the path"
     error_class = "DELTA_TABLE_NOT_FOUND"
+
+    def __init__(
+        self,
+        *,
+        path: str,
+        advice: str = "it has no _delta_log directory with commits or checkpoints. Check the path",
+    ) -> None:
+        super().__init__(path=path, advice=advice)
 
 
 class VersionNotFoundError(TableError):
-    version: int
-    earliest: int
-    latest: int
-    path: str
     error_class = "DELTA_VERSION_NOT_FOUND"
 
 
 class TimestampEarlierThanCommitRetentionError(TableError):
-    timestamp: object
-    earliest: object
-    path: str
     error_class = "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION"
 
 
-class NoCommitsFoundError(TableError):
-    path: str
-    error_class = "DELTA_NO_COMMITS_FOUND"
-
-
 class TimestampGreaterThanCommitError(TableError):
-    timestamp: object
-    latest: object
-    path: str
     error_class = "DELTA_TIMESTAMP_GREATER_THAN_COMMIT"
 
 
-class RestoreVersionError(VersionNotFoundError):
-    error_class = "DELTA_CANNOT_RESTORE_TABLE_VERSION"
-
-
-class RestoreTimestampEarlierError(TimestampEarlierThanCommitRetentionError):
-    error_class = "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER"
-
-
-class RestoreTimestampGreaterError(TimestampGreaterThanCommitError):
-    error_class = "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER"
-
-
-class RestoredFilesError(TableError):
-    """Files of the version to restore are missing or damaged."""
-
-    path: str
-    version: int
-    problems: Sequence[str]
-    error_class = "DELTA_CANNOT_RESTORE_FILES"
-
-
-class VacuumRetentionTooShortError(TableError):
-    path: str
-    hours: float
-    least_hours: int
-    error_class = "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"
-
-
-class VacuumRetentionNegativeError(TableError):
-    path: str
-    hours: float
-    error_class = "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE"
-
-
-class InvalidInventoryError(TableError):
-    problem: str
-    error_class = "DELTA_INVALID_INVENTORY_SCHEMA"
-
-
-class InvalidTimestampError(TableError):
-    value: object
-    error_class = "DELTA_TIMESTAMP_INVALID"
-
-
 class InvalidArgumentError(TableError, ValueError):
-    argument: str
-    problem: str
     error_class = "DELTA_ILLEGAL_OPTION"
 
 
 class ArgumentTypeError(TableError, TypeError):
-    argument: str
-    problem: str
     error_class = "DELTA_INVALID_ARGUMENT_TYPE"
-
-
-class UnknownArgumentError(TableError, TypeError):
-    function: str
-    argument: str
-    suggestion: str
-    error_class = "DELTA_UNKNOWN_ARGUMENT"
-
-
-class TimeTravelMultipleFormatsError(TableError):
-    error_class = "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS"
 
 
 class StatementSyntaxError(TableError):
     """A SQL statement is not understood; `excerpt` shows the place."""
 
-    problem: str
-    line: int
-    column: int
-    excerpt: str
     error_class = "DELTA_STATEMENT_SYNTAX"
 
 
-class StatementNotSupportedError(TableError):
-    statement: str
-    error_class = "DELTA_STATEMENT_NOT_SUPPORTED"
-
-
-class InsertArityError(TableError):
-    path: str
-    expected: int
-    given: int
-    error_class = "DELTA_INSERT_COLUMN_ARITY_MISMATCH"
-
-
-class DeltaSparkPresentError(TableError):
-    error_class = "DELTA_SPARK_PRESENT"
-
-
-class TableAlreadyExistsError(TableError):
-    path: str
-    error_class = "DELTA_TABLE_ALREADY_EXISTS"
-
-
-class MissingReplacedTableError(TableNotFoundError):
-    error_class = "DELTA_CANNOT_REPLACE_MISSING_TABLE"
-
-
-class NonEmptyLocationError(TableError):
-    path: str
-    error_class = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
-
-
-class RenamePathError(TableError):
-    path: str
-    error_class = "DELTA_CANNOT_RENAME_PATH"
-
-
-class SetLocationOfPathError(TableError):
-    path: str
-    error_class = "DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER"
-
-
-class CreatedTableMismatchError(TableError):
-    """CREATE TABLE describes another table than the one that its location has."""
-
-    path: str
-    differences: Sequence[str]
-    error_class = "DELTA_CREATE_TABLE_SCHEME_MISMATCH"
-
-
-class SetLocationSchemaError(TableError):
-    path: str
-    location: str
-    error_class = "DELTA_SET_LOCATION_SCHEMA_MISMATCH"
-
-
-class CloneTargetNotEmptyError(TableError):
-    path: str
-    error_class = "DELTA_UNSUPPORTED_NON_EMPTY_CLONE"
-
-
-class CloneWithoutStatisticsError(TableError):
-    path: str
-    file: str
-    error_class = "DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS"
-
-
-class ConvertNonParquetError(TableError):
-    source: str
-    table: str
-    error_class = "DELTA_CONVERT_NON_PARQUET_TABLE"
-
-
-class MissingProviderError(TableError):
-    identifier: str
-    error_class = "DELTA_MISSING_PROVIDER_FOR_CONVERT"
-
-
-class EmptyDirectoryError(TableError):
-    directory: str
-    error_class = "DELTA_EMPTY_DIRECTORY"
-
-
-class ConvertRowTrackingError(TableError):
-    path: str
-    error_class = "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS"
-
-
-class UnknownConfigurationError(TableError):
-    property: str
-    suggestion: str
-    error_class = "DELTA_UNKNOWN_CONFIGURATION"
-
-
-class UnsupportedFeaturesInConfigError(UnknownConfigurationError):
-    error_class = "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"
-
-
-class UnsetPropertyError(TableError):
-    property: str
-    path: str
-    error_class = "DELTA_UNSET_NON_EXISTENT_PROPERTY"
-
-
-class AddConstraintsError(TableError):
-    name: str
-    error_class = "DELTA_ADD_CONSTRAINTS"
-
-
-class ClusteringFeatureError(TableError):
-    path: str
-    error_class = "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
-
-
-class NewClusteringFeatureError(TableError):
-    property: str
-    error_class = "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"
-
-
-class ClusterPartitionedTableError(TableError):
-    path: str
-    columns: tuple[str, ...]
-    error_class = "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED"
-
-
-class InvalidIdempotentWriteError(TableError):
-    problem: str
-    error_class = "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"
-
-
-class DynamicReplaceWhereError(TableError):
-    error_class = "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE"
-
-
-class DynamicOverwriteSchemaError(TableError):
-    error_class = "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE"
-
-
-class DataChangeFalseError(TableError):
-    path: str
-    what: str
-    error_class = "DELTA_DATA_CHANGE_FALSE"
-
-
-class MissingStartOfChangesError(TableError):
-    error_class = "DELTA_NO_START_FOR_CDC_READ"
-
-
-class MultipleChangeBoundsError(TableError):
-    bound: str
-    error_class = "DELTA_MULTIPLE_CDC_BOUNDARY"
-
-
-class InvalidChangeRangeError(TableError):
-    path: str
-    start: int
-    end: int
-    error_class = "DELTA_INVALID_CDC_RANGE"
-
-
-class ChangesAfterLatestError(TableError):
-    path: str
-    start: int
-    latest: int
-    error_class = "DELTA_CDC_START_VERSION_AFTER_LATEST"
-
-
-class MissingChangeDataError(TableError):
-    path: str
-    start: int
-    end: int
-    version: int
-    error_class = "DELTA_MISSING_CHANGE_DATA"
-
-
-class IncompatibleChangeSchemaError(TableError):
-    path: str
-    start: int
-    end: int
-    version: int
-    schema_version: int
-    error_class = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE"
-
-
-class IncompatibleChangeDataError(IncompatibleChangeSchemaError):
-    error_class = "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"
-
-
-class RemoveWithoutFileMetadataError(TableError):
-    path: str
-    error_class = "DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA"
-
-
-class UnsupportedOutputModeError(TableError):
-    mode: str
-    error_class = "DELTA_UNSUPPORTED_OUTPUT_MODE"
-
-
-class StreamNotSupportedError(TableError):
-    verb: str
-    reason: str
-    error_class = "DELTA_STREAM_NOT_SUPPORTED"
-
-
 class SparkMemberNotFoundError(TableError):
-    member: str
-    version: str
-    purpose: str
     error_class = "DELTA_SPARK_MEMBER_NOT_FOUND"
 
 
-class SparkMethodNotSupportedError(TableError):
-    method: str
-    version: str
-    error_class = "DELTA_SPARK_METHOD_NOT_SUPPORTED"
-
-
-class StreamStartBoundsError(TableError):
-    error_class = "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET"
-
-
-class InvalidExcludeRegexError(TableError):
-    regex: str
-    error_class = "DELTA_REGEX_OPT_SYNTAX_ERROR"
-
-
-class InvalidSourceOffsetError(TableError):
-    path: str
-    offset: str
-    error_class = "DELTA_INVALID_SOURCE_OFFSET_FORMAT"
-
-
-class InvalidSourceVersionError(TableError):
-    path: str
-    version: int
-    error_class = "DELTA_INVALID_SOURCE_VERSION"
-
-
-class NewerSourceVersionError(TableError):
-    path: str
-    version: int
-    error_class = "DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION"
-
-
-class DifferentStreamTableError(TableError):
-    path: str
-    old: str
-    new: str
-    error_class = "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"
-
-
-class SplitChangesOffsetError(TableError):
-    path: str
-    version: int
-    error_class = "DELTA_STREAM_OFFSET_WITHIN_CHANGES"
-
-
-class StreamDeletesError(TableError):
-    path: str
-    version: int
-    file: str
-    error_class = "DELTA_SOURCE_IGNORE_DELETE"
-
-
-class StreamUpdatesError(TableError):
-    path: str
-    version: int
-    file: str
-    error_class = "DELTA_SOURCE_TABLE_IGNORE_CHANGES"
-
-
-class MissingStreamCommitsError(TableError):
-    path: str
-    version: int
-    earliest: int
-    error_class = "DELTA_MISSING_FILES_UNEXPECTED_VERSION"
-
-
-class MissingStreamEndError(TableError):
-    path: str
-    version: int
-    latest: int | None
-    error_class = "DELTA_STREAMING_TRAILING_COMMIT_MISSING"
-
-
 class MissingStreamSnapshotError(TableError):
-    path: str
-    version: int
     error_class = "DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE"
-
-
-class StreamSchemaChangedError(TableError):
-    path: str
-    version: int
-    read_version: int
-    old: str
-    new: str
-    error_class = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
-
-
-class StreamStartSchemaChangedError(StreamSchemaChangedError):
-    error_class = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
-
-
-class StreamColumnsChangedError(TableError):
-    path: str
-    version: int
-    read_version: int
-    old: str
-    new: str
-    error_class = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
 
 
 class ProtocolError(DeltaError):
@@ -676,615 +242,42 @@ class ProtocolError(DeltaError):
     error_class = "DELTA_PROTOCOL_ERROR"
 
 
-class UnsupportedReaderFeaturesError(ProtocolError):
-    path: str
-    features: Sequence[str]
-    error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_READ"
-
-
-class UnsupportedWriterFeaturesError(ProtocolError):
-    path: str
-    features: Sequence[str]
-    what: str
-    reasons: str
-    error_class = "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
-
-
-class WriteNotImplementedError(ProtocolError):
-    path: str
-    missing: Sequence[str]
-    error_class = "DELTA_WRITE_NOT_IMPLEMENTED"
-
-
-class InvalidProtocolVersionError(ProtocolError):
-    path: str
-    reader_version: int
-    writer_version: int
-    error_class = "DELTA_INVALID_PROTOCOL_VERSION"
-
-
-class InvalidProtocolError(ProtocolError):
-    path: str
-    problem: str
-    error_class = "DELTA_INVALID_PROTOCOL"
-
-
-class CatalogManagedTableError(ProtocolError):
-    path: str
-    error_class = "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"
-
-
-class UnsupportedFormatError(ProtocolError):
-    path: str
-    provider: str
-    error_class = "DELTA_UNSUPPORTED_FORMAT"
-
-
-class UnsupportedTypeChangeError(ProtocolError):
-    field: str
-    from_type: str
-    to_type: str
-    error_class = "DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA"
-
-
-class ColumnMappingError(ProtocolError):
-    problem: str
-    error_class = "DELTA_INVALID_COLUMN_MAPPING"
-
-
-class ColumnMappingModeChangeError(ProtocolError):
-    before: str
-    after: str
-    error_class = "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"
-
-
-class ManifestVectorsError(ProtocolError):
-    error_class = "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"
-
-
-class ManifestOfVectorsError(ProtocolError):
-    path: str
-    error_class = "DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS"
-
-
-class ManifestMappingError(ProtocolError):
-    path: str
-    error_class = "DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING"
-
-
-class ManifestModeError(ProtocolError):
-    mode: str
-    error_class = "DELTA_MODE_NOT_SUPPORTED"
-
-
-class RowTrackingCombinationError(ProtocolError):
-    enabled: str
-    suspended: str
-    error_class = "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION"
-
-
-class UnknownFeatureDropError(ProtocolError):
-    feature: str
-    error_class = "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE"
-
-
-class FeatureNotPresentError(ProtocolError):
-    feature: str
-    path: str
-    error_class = "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"
-
-
-class DropFeatureError(ProtocolError):
-    feature: str
-    droppable: tuple[str, ...]
-    error_class = "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE"
-
-
-class TruncateHistoryError(ProtocolError):
-    feature: str
-    error_class = "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED"
-
-
-class DropPropertyError(ProtocolError):
-    property: str
-    error_class = "DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY"
-
-
-class DependentFeatureError(ProtocolError):
-    feature: str
-    dependents: tuple[str, ...]
-    error_class = "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"
-
-
-class CheckpointProtectionDropError(ProtocolError):
-    path: str
-    error_class = "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION"
-
-
-class ProtectedHistoryError(ProtocolError):
-    path: str
-    version: int
-    retention: str
-    error_class = "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"
-
-
-class DropWaitsForRetentionError(ProtocolError):
-    feature: str
-    path: str
-    retention: str
-    short_retention: str
-    error_class = "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"
-
-
-class HistoryUsesFeatureError(ProtocolError):
-    feature: str
-    path: str
-    retention: str
-    short_retention: str
-    error_class = "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"
-
-
-class DropConflictError(ProtocolError):
-    feature: str
-    path: str
-    error_class = "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL"
-
-
-class DropCheckpointError(ProtocolError):
-    feature: str
-    path: str
-    problem: str
-    error_class = "DELTA_FEATURE_DROP_CHECKPOINT_FAILED"
-
-
-class ConstraintsOfFeatureError(ProtocolError):
-    constraints: tuple[str, ...]
-    error_class = "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE"
-
-
-class IcebergCompatError(ProtocolError):
-    version: int
-    violation: str
-    problem: str
-    error_class = "DELTA_ICEBERG_COMPAT_VIOLATION"
-
-
 class SchemaError(DeltaError):
     """Columns, types or expressions are invalid or do not match the table's schema."""
 
     error_class = "DELTA_SCHEMA_ERROR"
 
 
-class SchemaNotSetError(SchemaError):
-    path: str
-    error_class = "DELTA_SCHEMA_NOT_SET"
+class ColumnNotFoundError(SchemaError):
+    """There is no such column; of the `available` ones, the message has the most similar."""
 
+    error_class = "DELTA_COLUMN_NOT_FOUND"
 
-class PartitionColumnCountError(SchemaError):
-    path: str
-    expected: str
-    found: str
-    error_class = "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME"
-
-
-class PartitionColumnNameError(SchemaError):
-    path: str
-    expected: str
-    found: str
-    error_class = "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME"
-
-
-class PartitionValueCastError(SchemaError):
-    column: str
-    value: str
-    data_type: str
-    error_class = "DELTA_FAILED_CAST_PARTITION_VALUE"
-
-
-class FileSchemaMergeError(SchemaError):
-    file: str
-    problem: str
-    error_class = "DELTA_FAILED_MERGE_SCHEMA_FILE"
-
-
-class InvalidSchemaError(SchemaError):
-    problem: str
-    error_class = "DELTA_INVALID_SCHEMA"
-
-
-class UnsupportedDataTypeError(SchemaError):
-    column: str
-    data_type: str
-    error_class = "DELTA_UNSUPPORTED_DATA_TYPES"
-
-
-class NestedVoidError(UnsupportedDataTypeError):
-    error_class = "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE"
-
-
-class EmptySchemaWriteError(UnsupportedDataTypeError):
-    error_class = "DELTA_CANNOT_WRITE_EMPTY_SCHEMA"
+    def _texts(self, fields: Mapping[str, object]) -> dict[str, str]:
+        nearest = _nearest(str(fields["column"]), fields["available"])
+        return super()._texts(fields) | {"available": nearest}
 
 
 class NonPartitionColumnReferenceError(SchemaError):
-    column: str
-    path: str
-    available: Sequence[str]
     error_class = "DELTA_NON_PARTITION_COLUMN_REFERENCE"
 
 
-class ShownPartitionTableError(SchemaError):
-    path: str
-    error_class = "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE"
-
-
-class ShownPartitionColumnError(SchemaError):
-    column: str
-    path: str
-    available: Sequence[str]
-    error_class = "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN"
-
-
-class ZOrderingOnPartitionColumnError(SchemaError):
-    column: str
-    error_class = "DELTA_ZORDERING_ON_PARTITION_COLUMN"
-
-
-class ZOrderingColumnNotFoundError(SchemaError):
-    column: str
-    available: Sequence[str]
-    error_class = "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST"
-
-
-class ZOrderingWithoutStatisticsError(SchemaError):
-    columns: Sequence[str]
-    error_class = "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS"
-
-
-class ClusteredTablePredicateError(TableError):
-    path: str
-    error_class = "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE"
-
-
-class ClusteredTableZOrderError(TableError):
-    path: str
-    columns: Sequence[str]
-    error_class = "DELTA_CLUSTERING_WITH_ZORDER_BY"
-
-
-class OptimizeFullError(TableError):
-    path: str
-    error_class = "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED"
-
-
-class ColumnNotFoundError(SchemaError):
-    column: str
-    available: Sequence[str]
-    error_class = "DELTA_COLUMN_NOT_FOUND"
-
-    def __post_init__(self) -> None:
-        fields = {name: getattr(self, name) for name in _field_names(type(self))}
-        nearest = {"available": _nearest(str(self.column), self.available)}
-        text = CONDITIONS[self.error_class][1].format(**fields | nearest)
-        _described(self, text, fields)
-
-
-class UnresolvedMergeExpressionError(ColumnNotFoundError):
-    """A part of a MERGE names a column that it cannot use.
-
-    Attributes
-    ----------
-    clause
-        The part, such as ``WHEN MATCHED UPDATE``.
-    available
-        The columns that it can use.
-    """
-
-    clause: str
-    error_class = "DELTA_MERGE_UNRESOLVED_EXPRESSION"
-
-
-class PartitionColumnNotFoundError(SchemaError):
-    column: str
-    available: Sequence[str]
-    error_class = "DELTA_PARTITION_COLUMN_NOT_FOUND"
-
-
 class InvalidPartitionValueError(SchemaError):
-    column: str
-    value: object
-    data_type: str
     error_class = "DELTA_PARTITION_COLUMN_CAST_FAILED"
 
 
-class DuplicateColumnsError(SchemaError):
-    columns: Sequence[str]
-    error_class = "DELTA_DUPLICATE_COLUMNS_FOUND"
-
-
 class InvalidColumnNameError(SchemaError):
-    column: str
     error_class = "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES"
 
 
-class ReservedColumnNameError(SchemaError):
-    column: str
-    prefix: str
-    error_class = "DELTA_RESERVED_COLUMN_NAME"
-
-
-class InvalidNamesError(SchemaError):
-    column: str
-    path: str
-    error_class = "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING"
-
-
-class InvalidPartitionColumnError(SchemaError):
-    column: str
-    problem: str
-    error_class = "DELTA_INVALID_PARTITION_COLUMN"
-
-
-class NoDataColumnError(InvalidPartitionColumnError):
-    error_class = "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION"
-
-
-class MetadataMismatchError(SchemaError):
-    path: str
-    problem: str
-    error_class = "DELTA_METADATA_MISMATCH"
-
-
-class MergeFieldsError(SchemaError):
-    column: str
-    table_type: str
-    row_type: str
-    error_class = "DELTA_FAILED_TO_MERGE_FIELDS"
-
-
-class NondeterministicGeneratedColumnError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN"
-
-
-class NondeterministicConstraintError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT"
-
-
-class UserFunctionInGeneratedColumnError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_UDF_IN_GENERATED_COLUMN"
-
-
-class UserFunctionInConstraintError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_UDF_IN_CHECK_CONSTRAINT"
-
-
-class AggregateInGeneratedColumnError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_AGGREGATE_IN_GENERATED_COLUMN"
-
-
-class AggregateInConstraintError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_AGGREGATE_IN_CHECK_CONSTRAINT"
-
-
-class UnsupportedGeneratedColumnError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN"
-
-
-class NonBooleanConstraintError(SchemaError):
-    name: str
-    expression: str
-    data_type: str
-    error_class = "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"
-
-
-class GeneratedTypeError(SchemaError):
-    column: str
-    column_type: str
-    expression_type: str
-    error_class = "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH"
-
-
-class UnsupportedConstraintError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT"
-
-
-class ConstraintDependentColumnError(SchemaError):
-    name: str
-    expression: str
-    problem: str
-    error_class = "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE"
-
-
-class GeneratedDependentColumnError(SchemaError):
-    column: str
-    name: str
-    expression: str
-    error_class = "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE"
-
-
-class UnsupportedRenameError(SchemaError):
-    path: str
-    error_class = "DELTA_UNSUPPORTED_RENAME_COLUMN"
-
-
-class UnsupportedDropError(SchemaError):
-    path: str
-    error_class = "DELTA_UNSUPPORTED_DROP_COLUMN"
-
-
 class UnsupportedColumnChangeError(SchemaError):
-    column: str
-    before: str
-    after: str
-    problem: str
     error_class = "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP"
 
 
-class ReplaceColumnsError(SchemaError):
-    problem: str
-    error_class = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
-
-
-class DropPartitionColumnError(SchemaError):
-    column: str
-    error_class = "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN"
-
-
-class DropClusteringColumnError(SchemaError):
-    column: str
-    error_class = "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN"
-
-
-class DropOnlyColumnError(SchemaError):
-    column: str
-    error_class = "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA"
-
-
-class AddColumnParentError(SchemaError):
-    column: str
-    data_type: str
-    error_class = "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT"
-
-
-class ConstraintExistsError(SchemaError):
-    name: str
-    expression: str
-    error_class = "DELTA_CONSTRAINT_ALREADY_EXISTS"
-
-
-class ConstraintNotFoundError(SchemaError):
-    name: str
-    path: str
-    error_class = "DELTA_CONSTRAINT_DOES_NOT_EXIST"
-
-
-class ChangeDataColumnsError(SchemaError):
-    columns: tuple[str, ...]
-    error_class = "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"
-
-
-class MissingSetColumnError(SchemaError):
-    column: str
-    available: Sequence[str]
-    error_class = "DELTA_MISSING_SET_COLUMN"
-
-
-class ConflictingSetColumnsError(SchemaError):
-    columns: Sequence[str]
-    error_class = "DELTA_CONFLICT_SET_COLUMN"
-
-
-class NonStructFieldUpdateError(SchemaError):
-    column: str
-    data_type: str
-    error_class = "DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT"
-
-
-class UpdateSchemaMismatchError(SchemaError):
-    column: str
-    column_type: str
-    value_type: str
-    error_class = "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION"
-
-
-class InvalidAssignmentError(SchemaError):
-    """Spark does not take an expression for the value of a column.
-
-    Attributes
-    ----------
-    spark_condition
-        Spark's own name of the error, such as ``PARSE_SYNTAX_ERROR``.
-    """
-
-    column: str
-    expression: str
-    problem: str
-    spark_condition: str
-    error_class = "DELTA_INVALID_ASSIGNMENT"
-
-
-class MissingMergeClauseError(SchemaError):
-    path: str
-    error_class = "DELTA_MERGE_MISSING_WHEN"
-
-
-class NonLastMatchedClauseError(SchemaError):
-    number: int
-    error_class = "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION"
-
-
-class NonLastNotMatchedClauseError(SchemaError):
-    number: int
-    error_class = "DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION"
-
-
-class NonLastNotMatchedBySourceClauseError(SchemaError):
-    number: int
-    error_class = "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION"
-
-
-class DuplicateInsertColumnsError(SchemaError):
-    columns: Sequence[str]
-    error_class = "DELTA_DUPLICATE_COLUMNS_ON_INSERT"
-
-
-class NestedInsertColumnError(SchemaError):
-    column: str
-    error_class = "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION"
-
-
-class MergeVoidColumnError(SchemaError):
-    column: str
-    error_class = "DELTA_MERGE_ADD_VOID_COLUMN"
-
-
-class NondeterministicConditionError(SchemaError):
-    operation: str
-    condition: str
-    error_class = "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED"
-
-
-class SubqueryInConditionError(SchemaError):
-    operation: str
-    condition: str
-    error_class = "DELTA_UNSUPPORTED_SUBQUERY"
-
-
 class InvalidConditionError(SchemaError):
-    """Spark does not take a text or Column for a condition on the table's columns.
+    """Spark does not take a text or Column for a condition; `spark_condition` names its error."""
 
-    Attributes
-    ----------
-    spark_condition
-        Spark's own name of the error, such as ``PARSE_SYNTAX_ERROR``.
-    """
-
-    condition: str
-    problem: str
-    spark_condition: str
     error_class = "DELTA_INVALID_CONDITION"
-
-
-class AggregateInConditionError(SchemaError):
-    operation: str
-    condition: str
-    error_class = "DELTA_AGGREGATION_NOT_SUPPORTED"
 
 
 class ConstraintError(DeltaError):
@@ -1293,150 +286,23 @@ class ConstraintError(DeltaError):
     error_class = "DELTA_CONSTRAINT_ERROR"
 
 
-class NotNullViolatedError(ConstraintError):
-    column: str
-    error_class = "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"
-
-
-class MissingNotNullColumnError(ConstraintError):
-    columns: Sequence[str]
-    error_class = "DELTA_MISSING_NOT_NULL_COLUMN_VALUE"
-
-
-class ConstraintViolatedError(ConstraintError):
-    constraint: str
-    expression: str
-    row: str
-    error_class = "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"
-
-
-class NewConstraintViolatedError(ConstraintError):
-    path: str
-    expression: str
-    num_rows: int
-    rows: tuple[str, ...]
-    error_class = "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"
-
-
-class CastOverflowError(ConstraintError):
-    column: str
-    row_type: str
-    table_type: str
-    error_class = "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"
-
-
-class InvalidCastInputError(ConstraintError):
-    column: str
-    row_type: str
-    table_type: str
-    error_class = "DELTA_CAST_INVALID_INPUT"
-
-
-class TextTooLongError(ConstraintError):
-    column: str
-    data_type: str
-    error_class = "DELTA_EXCEED_CHAR_VARCHAR_LIMIT"
-
-
-class IdentityInsertError(ConstraintError):
-    column: str
-    error_class = "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"
-
-
-class SyncIdentityError(SchemaError):
-    column: str
-    error_class = "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN"
-
-
-class ReplaceIdentityColumnsError(SchemaError):
-    path: str
-    error_class = "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED"
-
-
-class IdentityUpdateError(ConstraintError):
-    column: str
-    error_class = "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED"
-
-
-class ReplaceWhereMismatchError(ConstraintError):
-    where: object
-    error_class = "DELTA_REPLACE_WHERE_MISMATCH"
-
-
 class CommitError(DeltaError):
     """A commit failed; `CommitOutcomeUnknownError` is the only one that may have committed."""
 
     error_class = "DELTA_COMMIT_ERROR"
 
 
-class InvalidCommitError(CommitError):
-    path: str
-    problem: str
-    error_class = "DELTA_INVALID_COMMIT"
-
-
-class NumRecordsMismatchError(CommitError):
-    """An operation wrote another number of rows than it found."""
-
-    path: str
-    operation: str
-    expected: int | None
-    found: int
-    error_class = "DELTA_NUM_RECORDS_MISMATCH"
-
-
-class MultipleSourceRowsError(CommitError):
-    """Several rows of a MERGE's source match the same row of the table.
-
-    Attributes
-    ----------
-    num_rows
-        The rows of the table that several match.
-    keys
-        The values that some of them are matched by.
-    """
-
-    path: str
-    num_rows: int
-    keys: Sequence[str]
-    error_class = "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE"
-
-
-class AppendOnlyTableError(CommitError):
-    path: str
-    error_class = "DELTA_CANNOT_MODIFY_APPEND_ONLY"
-
-
 class MaxCommitRetriesExceededError(CommitError):
-    path: str
-    attempts: int
-    version: int
     error_class = "DELTA_MAX_COMMIT_RETRIES_EXCEEDED"
 
 
 class CommitOutcomeUnknownError(CommitError):
-    path: str
-    version: int
-    txn_id: str
-    problem: str
     error_class = "DELTA_COMMIT_OUTCOME_UNKNOWN"
-
-
-class WriteFailedError(CommitError):
-    path: str
-    problem: str
-    remedy: str
-    error_class = "DELTA_WRITE_FAILED"
 
 
 class DeltaConcurrentModificationException(CommitError):
     """A concurrent commit conflicts with this one; base class of all conflict errors."""
 
-    path: str
-    version: int
-    operation: str
-    conflict: str
-    subject: str
     error_class = "DELTA_CONCURRENT_MODIFICATION"
 
 
@@ -1468,161 +334,41 @@ class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
     error_class = "DELTA_CONCURRENT_DELETE_DELETE"
 
 
-class PythonWorkerError(DeltaError):
-    problem: str
-    error_class = "DELTA_PYTHON_WORKER_NOT_USABLE"
-
-
 class StorageError(DeltaError):
     """The log, a data file or a deletion vector is missing, damaged or inaccessible."""
 
     error_class = "DELTA_STORAGE_ERROR"
 
-    def __init__(self, *, path: str, problem: str) -> None:
-        text = CONDITIONS[StorageError.error_class][1].format(path=path, problem=problem)
-        _described(self, text, {"path": path, "problem": problem})
-
 
 class VersionsNotContiguousError(StorageError):
-    versions: Sequence[int]
-    start: int
-    end: int
-    version_to_load: int
-    path: str
     error_class = "DELTA_VERSIONS_NOT_CONTIGUOUS"
 
 
 class TruncatedTransactionLogError(StorageError):
-    path: str
-    version: int
     error_class = "DELTA_TRUNCATED_TRANSACTION_LOG"
 
 
 class LogFileNotFoundError(StorageError):
-    path: str
-    version: int | None
-    file: str
     error_class = "DELTA_LOG_FILE_NOT_FOUND"
 
 
-class MissingPartFilesError(StorageError):
-    version: int
-    error_class = "DELTA_MISSING_PART_FILES"
-
-
-class StateRecoverError(StorageError):
-    what: str
-    version: int
-    path: str
-    error_class = "DELTA_STATE_RECOVER_ERROR"
-
-
 class MalformedLogFileError(StorageError):
-    path: str
-    version: int | None
-    problem: str
     error_class = "DELTA_MALFORMED_LOG_FILE"
 
 
-class MissingCommitInfoError(StorageError):
-    version: int
-    path: str
-    error_class = "DELTA_MISSING_COMMIT_INFO"
+class CheckpointMismatchError(StorageError):
+    error_class = "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH"
 
 
-class MissingCommitTimestampError(StorageError):
-    version: int
-    path: str
-    error_class = "DELTA_MISSING_COMMIT_TIMESTAMP"
-
-
-class DataFileNotFoundError(StorageError):
-    file: str
-    version: int | None
-    error_class = "DELTA_FILE_NOT_FOUND"
-
-
-class DataFileNotReadError(StorageError):
-    files: Sequence[str]
-    version: int | None
-    error_class = "DELTA_DATA_FILE_NOT_READ"
-
-
-class DataFileUnsupportedError(StorageError):
-    file: str
-    column: str
-    problem: str
-    error_class = "DELTA_DATA_FILE_UNSUPPORTED"
-
-
-class FileFooterError(StorageError):
-    path: str
-    problem: str
-    error_class = "DELTA_FAILED_READ_FILE_FOOTER"
-
-
-class FileSystemNotFoundError(StorageError):
-    path: str
-    scheme: str
-    remedy: str
-    error_class = "DELTA_FILE_SYSTEM_NOT_FOUND"
+class DriverReadTooLargeError(StorageError):
+    error_class = "DELTA_DRIVER_READ_TOO_LARGE"
 
 
 class StoreNotWritableError(StorageError):
-    path: str
-    reason: str
-    remedy: str
     error_class = "DELTA_STORE_NOT_WRITABLE"
-
-
-class PathOutsideTableError(StorageError):
-    path: str
-    table_root: str
-    error_class = "DELTA_PATH_OUTSIDE_TABLE"
-
-
-class CheckpointMismatchError(StorageError):
-    path: str
-    version: int
-    what: str
-    expected: int
-    found: int
-    error_class = "DELTA_CHECKPOINT_SNAPSHOT_MISMATCH"
 
 
 class DeletionVectorError(StorageError):
     """A deletion vector is damaged or does not match its descriptor."""
 
-    deletion_vector: str
-    problem: str
     error_class = "DELTA_DELETION_VECTOR_ERROR"
-
-
-class DeletionVectorChecksumError(DeletionVectorError):
-    error_class = "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH"
-
-
-class DeletionVectorCardinalityError(DeletionVectorError):
-    error_class = "DELTA_DELETION_VECTOR_CARDINALITY_MISMATCH"
-
-
-class DeletionVectorSizeError(DeletionVectorError):
-    error_class = "DELTA_DELETION_VECTOR_SIZE_MISMATCH"
-
-
-class DeletionVectorFormatError(DeletionVectorError):
-    error_class = "DELTA_DELETION_VECTOR_INVALID_FORMAT"
-
-
-class DeletionVectorRowIndexError(StorageError):
-    file: str
-    row_index: int
-    num_records: int
-    error_class = "DELTA_DELETION_VECTOR_INVALID_ROW_INDEX"
-
-
-class DriverReadTooLargeError(StorageError):
-    what: str
-    rows: int | None
-    bound: int
-    error_class = "DELTA_DRIVER_READ_TOO_LARGE"

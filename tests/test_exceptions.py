@@ -1,76 +1,186 @@
-"""The error tree: fields are attributes, and a text finds its class again."""
+"""Errors as data: every use of a condition fits its text, and a message finds its error again."""
 
+import ast
 import inspect
 import pickle
-import string
+import re
+from pathlib import Path
 
 import pytest
 
-from sparkdelta import exceptions
+from sparkdelta import error_conditions, exceptions
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.exceptions import (
-    DeletionVectorChecksumError,
+    ColumnNotFoundError,
+    DeletionVectorError,
     DeltaError,
+    InvalidArgumentError,
     LogFileNotFoundError,
     StorageError,
-    UnsupportedReaderFeaturesError,
+    TableNotFoundError,
     VersionNotFoundError,
     from_message,
 )
 
-CLASSES = [
-    cls for cls in vars(exceptions).values() if inspect.isclass(cls) and issubclass(cls, DeltaError)
-]
-LEAVES = [cls for cls in CLASSES if cls.error_class in CONDITIONS]
+ROOT = Path(__file__).parents[1]
+SOURCES = [*sorted((ROOT / "sparkdelta").rglob("*.py")), *sorted((ROOT / "jobs").rglob("*.py"))]
+CLASSES = {
+    name: cls
+    for name, cls in vars(exceptions).items()
+    if inspect.isclass(cls) and issubclass(cls, DeltaError)
+}
+OWN = {ROOT / "sparkdelta" / name for name in ("exceptions.py", "error_conditions.py")}
+CONDITION = re.compile(r"(DIFFERENT_)?DELTA_[A-Z0-9_]+")
 
 
-def fields(leaf):
-    parameters = inspect.signature(leaf).parameters.values()
-    return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+def make(condition):
+    fields = {name: f"<{name}>" for name in CONDITIONS[condition].fields}
+    return DeltaError.of(condition, **fields), fields
 
 
-def make(leaf):
-    return leaf(**{name: f"<{name}>" for name in fields(leaf)})
+def test_the_data_is_read_in_full():
+    lines = error_conditions._ENTRIES.splitlines()
+    heads = [line for line in lines if line and not line.startswith("    ")]
+    assert [head.split()[0] for head in heads] == list(CONDITIONS)
+    for name, condition in CONDITIONS.items():
+        assert CONDITION.fullmatch(name)
+        assert re.fullmatch(r"[0-9A-Z]{5}", condition.sql_state)
+        assert condition.class_name in CLASSES
+        assert condition.text.endswith((".", "}"))
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
-def test_every_leaf(leaf):
-    error = make(leaf)
-    assert error.getSqlState() == leaf.sql_state == CONDITIONS[leaf.error_class][0]
-    assert len(leaf.sql_state) == 5
-    assert error.getCondition() == error.getErrorClass() == leaf.error_class
-    assert error.getMessageParameters() == {name: f"<{name}>" for name in fields(leaf)}
-    assert str(error) == f"[{leaf.error_class}] {error.message} SQLSTATE: {leaf.sql_state}"
-    for name in fields(leaf):
-        assert getattr(error, name) == f"<{name}>"
-    used = [name for _, name, *_ in string.Formatter().parse(CONDITIONS[leaf.error_class][1])]
-    assert set(filter(None, used)) <= set(fields(leaf))
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_an_error_of_each_condition(condition):
+    error, fields = make(condition)
+    assert type(error) is CLASSES[CONDITIONS[condition].class_name]
+    assert error.getCondition() == error.getErrorClass() == error.error_class == condition
+    assert error.getSqlState() == error.sql_state == CONDITIONS[condition].sql_state
+    assert error.getMessageParameters() == fields
+    assert {name: getattr(error, name) for name in fields} == fields
+    assert str(error) == f"[{condition}] {error.message} SQLSTATE: {error.sql_state}"
+    assert error.message == CONDITIONS[condition].text.format(**fields)
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
-def test_an_error_survives_pickling(leaf):
-    error = make(leaf)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_an_error_survives_pickling(condition):
+    error, _ = make(condition)
     copy = pickle.loads(pickle.dumps(error))
-    assert type(copy) is leaf
-    assert str(copy) == str(error)
+    assert type(copy) is type(error)
+    assert (str(copy), copy.args) == (str(error), error.args)
     assert vars(copy) == vars(error)
 
 
-@pytest.mark.parametrize("leaf", LEAVES)
-def test_a_text_finds_its_class_again(leaf):
-    error = make(leaf)
-    text = f"PythonException: worker.py line 3\n{leaf.__name__}: {error}\n\tat org.apache.spark"
-    found = from_message(text)
-    assert type(found) is leaf
-    assert found.message == error.message
-    assert all(getattr(found, name) is None for name in fields(leaf))
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_message_of_spark_finds_its_error_again(condition):
+    error, fields = make(condition)
+    found = from_message(
+        f"PythonException: worker.py line 3\nError: {error}\n\tat org.apache.spark"
+    )
+    assert type(found) is type(error)
+    assert (found.getCondition(), found.message) == (condition, error.message)
+    assert all(getattr(found, name) is None for name in fields)
+    assert vars(pickle.loads(pickle.dumps(found))) == vars(found)
 
 
-def test_the_tree_is_drawn_in_full():
-    assert len({cls.error_class for cls in CLASSES}) == len(CLASSES)
-    assert {cls.error_class for cls in LEAVES} == set(CONDITIONS)
-    for cls in CLASSES:
-        assert cls.__name__ in exceptions.__doc__
+@pytest.mark.parametrize("cls", CLASSES.values())
+def test_each_class_has_one_condition_that_is_raised_as_it(cls):
+    assert [c.error_class for c in CLASSES.values()].count(cls.error_class) == 1
+    assert cls.__name__ in exceptions.__doc__
+    if cls.error_class not in CONDITIONS:  # the base class of a group
+        error = cls("text")
+        assert str(error) == f"[{cls.error_class}] text SQLSTATE: XXKDS"
+        return
+    condition = CONDITIONS[cls.error_class]
+    assert CLASSES[condition.class_name] is cls
+    assert cls.sql_state == condition.sql_state
+    error = cls(**dict.fromkeys(condition.fields, "x"))
+    assert vars(error) == vars(
+        DeltaError.of(cls.error_class, **dict.fromkeys(condition.fields, "x"))
+    )
+
+
+def test_missing_and_unknown_fields_are_errors_of_the_program():
+    for fields in ({}, {"path": "/t", "version": 1}):
+        with pytest.raises(TypeError, match="DELTA_SCHEMA_NOT_SET has the fields"):
+            DeltaError.of("DELTA_SCHEMA_NOT_SET", **fields)
+    with pytest.raises(TypeError, match="DELTA_ILLEGAL_OPTION has the fields"):
+        InvalidArgumentError(problem="p")
+    with pytest.raises(KeyError, match="DELTA_NO_SUCH_CONDITION"):
+        DeltaError.of("DELTA_NO_SUCH_CONDITION")
+
+
+def conditions_of(call: ast.Call) -> list[str | None]:
+    """Return the conditions of the errors that a call makes; None for that of a variable."""
+    name = ast.unparse(call.func)
+    if name == "DeltaError.of":
+        first = call.args[0]
+        choices = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+        return [node.value if isinstance(node, ast.Constant) else None for node in choices]
+    leaf = CLASSES.get(name)
+    return [leaf.error_class] if leaf and leaf.error_class in CONDITIONS else []
+
+
+def problems(source: str) -> list[str]:
+    """Return the unknown conditions of a module, and those that get other fields than they have.
+
+    A call with a condition from a variable passes the fields of all conditions that the module
+    names outside of such calls.
+    """
+    nodes = list(ast.walk(ast.parse(source)))
+    uses: list[tuple[str, set[str | None]]] = []
+    passed_on, in_calls = [], set()
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
+        fields = {argument.arg for argument in call.keywords}
+        if ast.unparse(call.func) == "TableNotFoundError":
+            fields.add("advice")  # it has a default
+        for condition in conditions_of(call):
+            if condition is None:
+                passed_on.append(fields)
+            else:
+                in_calls.update(call.args[:1] and (id(node) for node in ast.walk(call.args[0])))
+                uses.append((condition, fields))
+    for node in nodes:
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in in_calls else None
+        if isinstance(text, str) and CONDITION.fullmatch(text):
+            known = set(CONDITIONS[text].fields) if text in CONDITIONS else set()
+            uses.extend((text, fields) for fields in passed_on or [known])
+    return [
+        f"{condition} {sorted(map(str, fields))}"
+        for condition, fields in uses
+        if condition not in CONDITIONS or fields != set(CONDITIONS[condition].fields)
+    ]
+
+
+def test_each_call_names_a_condition_and_passes_its_fields():
+    slips = {
+        path: problems(path.read_text(encoding="utf-8")) for path in SOURCES if path not in OWN
+    }
+    assert {path: found for path, found in slips.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'DeltaError.of("DELTA_SCHEMA_NOT_SETT", path=p)',
+        'DeltaError.of("DELTA_SCHEMA_NOT_SET")',
+        'DeltaError.of("DELTA_SCHEMA_NOT_SET", path=p, version=3)',
+        'DeltaError.of("DELTA_SCHEMA_NOT_SET", **fields)',
+        'DeltaError.of("DELTA_SCHEMA_NOT_SET" if x else "DELTA_FILE_NOT_FOUND", path=p)',
+        "InvalidArgumentError(argument=a)",
+        'error = "DELTA_SCHEMA_NOT_SETT"',
+        'error = "DELTA_FILE_NOT_FOUND"\nDeltaError.of(error, path=p)',
+    ],
+)
+def test_slips_are_found(source):
+    assert len(problems(source)) == 1
+
+
+def test_each_condition_is_used():
+    data = ROOT / "sparkdelta" / "error_conditions.py"
+    text = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES if path != data)
+    assert CONDITIONS.keys() <= {
+        m[1] for m in re.finditer(rf'["\[]({CONDITION.pattern})["\]]', text)
+    }
 
 
 def test_a_text_raised_by_a_query():
@@ -86,13 +196,32 @@ def test_other_texts(text):
 
 
 def test_sequences_and_unknown_fields_as_text():
-    error = UnsupportedReaderFeaturesError(path="/t", features=("a", "b"))
+    error = DeltaError.of("DELTA_UNSUPPORTED_FEATURES_FOR_READ", path="/t", features=("a", "b"))
     assert error.features == ("a", "b")
     assert error.message_parameters["features"] == "a, b"
     assert "unknown" in str(LogFileNotFoundError(path="/t", version=None, file="f"))
 
 
+@pytest.mark.parametrize("number", [3, 9])
+def test_a_message_has_the_most_similar_columns_and_the_field_all(number):
+    columns = [f"c{n}" for n in range(number)] + ["name"]
+    error = ColumnNotFoundError(column="nome", available=columns)
+    assert error.message.partition(": ")[2].startswith("name, c0, c1, c2")
+    assert error.message.count(",") == min(number, 4)
+    assert error.available == columns
+
+
 def test_groups():
-    assert issubclass(DeletionVectorChecksumError, StorageError)
     with pytest.raises(StorageError):
         raise StorageError(path="s3://x", problem="No route to host")
+    for condition, classes in {
+        "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH": (DeletionVectorError, StorageError),
+        "DELTA_ILLEGAL_OPTION": (exceptions.TableError, ValueError),
+        "DELTA_INVALID_ARGUMENT_TYPE": (exceptions.TableError, TypeError),
+        "DELTA_UNKNOWN_ARGUMENT": (exceptions.TableError, TypeError),
+        "DELTA_CANNOT_RESTORE_TABLE_VERSION": (VersionNotFoundError,),
+        "DELTA_CANNOT_REPLACE_MISSING_TABLE": (TableNotFoundError,),
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION": (ColumnNotFoundError,),
+        "DELTA_CONCURRENT_WRITE": (exceptions.DeltaConcurrentModificationException,),
+    }.items():
+        assert all(isinstance(make(condition)[0], cls) for cls in classes)

@@ -72,10 +72,13 @@ class AlterTable:
 
         Raises
         ------
-        UnknownConfigurationError, InvalidArgumentError, AddConstraintsError, ClusteringFeatureError
+        DELTA_UNKNOWN_CONFIGURATION, InvalidArgumentError, DELTA_ADD_CONSTRAINTS,
+        DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED
             A property cannot be set, or not to this value.
-        RowTrackingCombinationError, ColumnMappingModeChangeError, InvalidNamesError,
-        IcebergCompatError, ChangeDataColumnsError
+        DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION,
+        DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE,
+        DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING,
+        DELTA_ICEBERG_COMPAT_VIOLATION, DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS
             The table as it is does not allow it.
         MetadataChangedException, ProtocolChangedException
             Another commit altered the table.
@@ -93,9 +96,9 @@ class AlterTable:
 
         Raises
         ------
-        UnsetPropertyError
+        DELTA_UNSET_NON_EXISTENT_PROPERTY
             The table does not have a property, and `if_exists` is False.
-        InvalidArgumentError, InvalidNamesError
+        InvalidArgumentError, DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING
             Reading the table depends on the property.
 
         References
@@ -129,10 +132,10 @@ class AlterTable:
 
         Raises
         ------
-        DuplicateColumnsError, ColumnNotFoundError, AddColumnParentError
+        DELTA_DUPLICATE_COLUMNS_FOUND, ColumnNotFoundError, DELTA_ADD_COLUMN_PARENT_NOT_STRUCT
             There is a column of this name, or no place for it.
-        InvalidArgumentError, InvalidColumnNameError, UnsupportedDataTypeError,
-        ChangeDataColumnsError
+        InvalidArgumentError, InvalidColumnNameError, DELTA_UNSUPPORTED_DATA_TYPES,
+        DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS
             No table can have such a column.
 
         References
@@ -167,16 +170,16 @@ class AlterTable:
 
         Raises
         ------
-        ReplaceColumnsError
+        DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP
             A column would be dropped without column mapping, become NOT NULL or of a type that is
             no wider one; or some are new and others missing, which could be a renaming.
-        ReplaceIdentityColumnsError
+        DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED
             The table has an identity column.
-        DuplicateColumnsError, InvalidArgumentError, InvalidColumnNameError,
-        UnsupportedDataTypeError, ChangeDataColumnsError
+        DELTA_DUPLICATE_COLUMNS_FOUND, InvalidArgumentError, InvalidColumnNameError,
+        DELTA_UNSUPPORTED_DATA_TYPES, DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS
             No table can have such columns.
-        DropPartitionColumnError, DropClusteringColumnError
-        ConstraintDependentColumnError, GeneratedDependentColumnError
+        DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN, DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN
+        DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE, DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE
             An expression of the table uses a column that would be dropped or get another type.
 
         References
@@ -195,10 +198,10 @@ class AlterTable:
 
         Raises
         ------
-        UnsupportedRenameError
+        DELTA_UNSUPPORTED_RENAME_COLUMN
             The table has no column mapping.
-        ColumnNotFoundError, DuplicateColumnsError
-        ConstraintDependentColumnError, GeneratedDependentColumnError
+        ColumnNotFoundError, DELTA_DUPLICATE_COLUMNS_FOUND
+        DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE, DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE
             An expression of the table uses the column.
 
         References
@@ -212,12 +215,13 @@ class AlterTable:
 
         Raises
         ------
-        UnsupportedDropError
+        DELTA_UNSUPPORTED_DROP_COLUMN
             The table has no column mapping.
         ColumnNotFoundError
             There is no such column, and `if_exists` is False.
-        DropPartitionColumnError, DropClusteringColumnError, DropOnlyColumnError
-        ConstraintDependentColumnError, GeneratedDependentColumnError
+        DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN, DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN,
+        DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA
+        DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE, DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE
             An expression of the table uses a column.
 
         References
@@ -258,7 +262,7 @@ class AlterTable:
             The type cannot become this one, or not in this table.
         InvalidArgumentError
             Nothing is to be changed, or the default does not fit.
-        ConstraintDependentColumnError, GeneratedDependentColumnError
+        DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE, DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE
             The type is another one, and an expression of the table uses the column.
 
         References
@@ -282,7 +286,7 @@ class AlterTable:
 
         Raises
         ------
-        ColumnNotFoundError, SyncIdentityError
+        ColumnNotFoundError, DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN
             There is no such column, or it is no identity column.
         ConcurrentAppendException, MetadataChangedException
             Another commit added rows.
@@ -301,12 +305,14 @@ class AlterTable:
 
         Raises
         ------
-        ConstraintExistsError
+        DELTA_CONSTRAINT_ALREADY_EXISTS
             There is a constraint of this name, in any case.
-        NewConstraintViolatedError
+        DELTA_NEW_CHECK_CONSTRAINT_VIOLATION
             It is false or null for existing rows; has their number and some of them.
-        ConstraintDependentColumnError, NonBooleanConstraintError, NondeterministicConstraintError,
-        AggregateInConstraintError, UnsupportedConstraintError, UserFunctionInConstraintError
+        DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE, DELTA_NON_BOOLEAN_CHECK_CONSTRAINT,
+        DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT,
+        DELTA_AGGREGATE_IN_CHECK_CONSTRAINT, DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT,
+        DELTA_UDF_IN_CHECK_CONSTRAINT
             The expression is no condition on a row of the table.
         ConcurrentAppendException
             Another commit added rows.
@@ -322,7 +328,7 @@ class AlterTable:
 
         Raises
         ------
-        ConstraintNotFoundError
+        DELTA_CONSTRAINT_DOES_NOT_EXIST
             There is no such constraint, and `if_exists` is False.
 
         References
@@ -338,7 +344,7 @@ class AlterTable:
 
         Raises
         ------
-        ClusterPartitionedTableError
+        DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED
             The table is partitioned.
         ColumnNotFoundError, InvalidArgumentError
             The table cannot be clustered by these columns.

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.protocol.arguments import checked_flag, checked_version, named_arguments
-from sparkdelta.exceptions import TimeTravelMultipleFormatsError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.clone import CloneOptions, CloneResult
 from sparkdelta.operations.copy.clone import clone as clone_table
 from sparkdelta.operations.copy.convert import ConvertResult, convert
@@ -63,11 +63,12 @@ def clone(
 
     Raises
     ------
-    TableAlreadyExistsError, NonEmptyLocationError, CloneTargetNotEmptyError
+    DELTA_TABLE_ALREADY_EXISTS, DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION,
+    DELTA_UNSUPPORTED_NON_EMPTY_CLONE
         There is a table or other files at the target.
-    ColumnMappingModeChangeError
+    DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE
         The column mapping mode would change.
-    DataFileNotFoundError, StorageError, DeletionVectorError
+    DELTA_FILE_NOT_FOUND, StorageError, DeletionVectorError
         A file of the source is missing, is not as the log describes it, or cannot be copied.
     DeltaError
         The source cannot be read, or this engine cannot write tables of its features; nothing was
@@ -83,7 +84,7 @@ def clone(
     PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
     """
     if version is not None and timestamp is not None:
-        raise TimeTravelMultipleFormatsError()
+        raise DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
     checked_version(version)
     checked_flag(deep, "deep")
     checked_flag(replace, "replace")
@@ -135,9 +136,11 @@ def convert_to_delta(
 
     Raises
     ------
-    EmptyDirectoryError, FileFooterError, ConvertNonParquetError, FileSchemaMergeError
+    DELTA_EMPTY_DIRECTORY, DELTA_FAILED_READ_FILE_FOOTER, DELTA_CONVERT_NON_PARQUET_TABLE,
+    DELTA_FAILED_MERGE_SCHEMA_FILE
         There are no files, other files, or files that do not fit together.
-    PartitionColumnCountError, PartitionColumnNameError, PartitionValueCastError
+    DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME,
+    DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME, DELTA_FAILED_CAST_PARTITION_VALUE
         The names of directories do not fit the partition columns.
     DeltaError
         No table can have this schema; nothing was committed.

@@ -18,8 +18,8 @@ from sparkdelta.base.spark.enabled_sessions import conversion_time_zone
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.exceptions import (
     ArgumentTypeError,
+    DeltaError,
     InvalidArgumentError,
-    ManifestModeError,
     TableNotFoundError,
 )
 from sparkdelta.operations.alter.alter_table import alter
@@ -136,7 +136,7 @@ class DeltaTable:
 
         Raises
         ------
-        MissingProviderError, ConvertNonParquetError
+        DELTA_MISSING_PROVIDER_FOR_CONVERT, DELTA_CONVERT_NON_PARQUET_TABLE
             The identifier does not name a directory of Parquet files.
         """
         path = parquet_path(identifier)
@@ -228,9 +228,10 @@ class DeltaTable:
 
         Raises
         ------
-        AppendOnlyTableError
+        DELTA_CANNOT_MODIFY_APPEND_ONLY
             The table is append-only.
-        NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+        DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
+        DELTA_AGGREGATION_NOT_SUPPORTED
             The condition depends on more than the row.
         ColumnNotFoundError, InvalidConditionError
             The condition is not valid.
@@ -264,11 +265,13 @@ class DeltaTable:
 
         Raises
         ------
-        AppendOnlyTableError
+        DELTA_CANNOT_MODIFY_APPEND_ONLY
             The table is append-only.
-        ColumnNotFoundError, MissingSetColumnError, ConflictingSetColumnsError, IdentityUpdateError
+        ColumnNotFoundError, DELTA_MISSING_SET_COLUMN, DELTA_CONFLICT_SET_COLUMN,
+        DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED
             A name in `set` is not that of a column that can be assigned.
-        NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+        DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
+        DELTA_AGGREGATION_NOT_SUPPORTED
             The condition depends on more than the row.
         ConstraintError
             A new row breaks a rule of the table.
@@ -344,11 +347,11 @@ class DeltaTable:
 
         Raises
         ------
-        RestoreVersionError
+        DELTA_CANNOT_RESTORE_TABLE_VERSION
             The version is not there, or can no longer be read.
-        RestoredFilesError
+        DELTA_CANNOT_RESTORE_FILES
             Files of it were deleted or are damaged.
-        AppendOnlyTableError
+        DELTA_CANNOT_MODIFY_APPEND_ONLY
             The table is append-only.
         DeltaConcurrentModificationException
             Another commit changed the table.
@@ -371,7 +374,8 @@ class DeltaTable:
 
         Raises
         ------
-        RestoreTimestampEarlierError, RestoreTimestampGreaterError, InvalidTimestampError
+        DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER, DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER,
+        DELTA_TIMESTAMP_INVALID
             There is no version of that time.
         """
         if timestamp is None:
@@ -394,13 +398,14 @@ class DeltaTable:
 
         Raises
         ------
-        ManifestModeError
+        DELTA_MODE_NOT_SUPPORTED
             There is no such mode.
-        ManifestOfVectorsError, ManifestMappingError
+        DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS,
+        DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING
             The table has deletion vectors or maps its columns.
         """
         if not isinstance(mode, str) or mode.lower() != "symlink_format_manifest":
-            raise ManifestModeError(mode=str(mode))
+            raise DeltaError.of("DELTA_MODE_NOT_SUPPORTED", mode=str(mode))
         spark, path, options = self._spark, self._path, self._options
         with with_not_found_hint(spark, path):
             store = open_log_for_writing(spark, path, options)
@@ -476,7 +481,7 @@ class DeltaTable:
 
         Raises
         ------
-        VacuumRetentionTooShortError, VacuumRetentionNegativeError
+        DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT, DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE
             The retention period is shorter than the table's, or negative.
         StorageError
             Files could not be listed, and nothing was deleted; or some could not be deleted.
@@ -520,7 +525,8 @@ class DeltaTable:
 
         Raises
         ------
-        UnknownConfigurationError, ClusteringFeatureError, WriteNotImplementedError
+        DELTA_UNKNOWN_CONFIGURATION, DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED,
+        DELTA_WRITE_NOT_IMPLEMENTED
             The feature is unknown, needs clustering columns, or is not implemented.
         ProtocolChangedException, MetadataChangedException
             Another commit altered the table.
@@ -543,21 +549,25 @@ class DeltaTable:
         ----------
         truncateHistory
             True to delete earlier versions, a day after none of them uses the feature. The first
-            call then raises `DropWaitsForRetentionError`.
+            call then raises `DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD`.
 
         Raises
         ------
-        UnknownFeatureDropError, DropPropertyError, FeatureNotPresentError
+        DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE, DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY,
+        DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT
             There is no such feature, or the table does not have it.
-        DropFeatureError, TruncateHistoryError, CheckpointProtectionDropError
+        DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE, DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED,
+        DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION
             It cannot be dropped, or not in this way.
-        DependentFeatureError, ConstraintsOfFeatureError, InvalidNamesError
+        DELTA_FEATURE_DROP_DEPENDENT_FEATURE, DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE,
+        DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING
             The table depends on it.
-        DropWaitsForRetentionError, HistoryUsesFeatureError, ProtectedHistoryError
+        DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD, DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST,
+        DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD
             Earlier versions have not expired.
-        DropConflictError, DeltaConcurrentModificationException
+        DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL, DeltaConcurrentModificationException
             Other writers altered the table.
-        DropCheckpointError
+        DELTA_FEATURE_DROP_CHECKPOINT_FAILED
             A checkpoint could not be written.
 
         References

@@ -14,7 +14,7 @@ from sparkdelta.base.protocol.arguments import (
     checked_version,
     named_arguments,
 )
-from sparkdelta.exceptions import InvalidArgumentError, TimeTravelMultipleFormatsError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.changes.read_changes import ChangeOptions
 from sparkdelta.operations.changes.read_changes import read_changes as read_changes_of
 from sparkdelta.operations.write.write import WriteResult, write
@@ -153,9 +153,9 @@ def read_changes(
 
     Raises
     ------
-    MissingChangeDataError
+    DELTA_MISSING_CHANGE_DATA
         Changes were not recorded at some version of the range.
-    IncompatibleChangeSchemaError
+    DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE
         Columns were renamed, dropped or changed within the range, or since.
     DeltaError
         Bounds are missing, contradictory or not in the log, or the table cannot be read; see
@@ -323,7 +323,7 @@ def load_snapshot(
     PROTOCOL.md#action-reconciliation
     """
     if version is not None and timestamp is not None:
-        raise TimeTravelMultipleFormatsError()
+        raise DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
     checked_version(version)
     check_time_zone(spark, partition_time_zone)
     with with_not_found_hint(spark, path):

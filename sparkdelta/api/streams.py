@@ -13,11 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sparkdelta.base.protocol.arguments import checked_path, checked_text, named_arguments
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.spark_engine import SparkEngine, engine_of
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    StreamNotSupportedError,
-    UnsupportedOutputModeError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.stream.read_stream import read_stream as read_stream_of
 from sparkdelta.operations.stream.stream_options import StreamOptions
 from sparkdelta.operations.write.write import write
@@ -87,7 +83,7 @@ def read_stream(
 
     Raises
     ------
-    StreamNotSupportedError
+    DELTA_STREAM_NOT_SUPPORTED
         The session is a Spark Connect client, or this version of Spark is not supported.
     DeltaError
         The table cannot be read, or the options contradict each other; see `sparkdelta.exceptions`.
@@ -174,9 +170,9 @@ def write_stream(
 
     Raises
     ------
-    UnsupportedOutputModeError
+    DELTA_UNSUPPORTED_OUTPUT_MODE
         The output mode is neither ``append`` nor ``complete``.
-    StreamNotSupportedError
+    DELTA_STREAM_NOT_SUPPORTED
         The session is a Spark Connect client.
     InvalidArgumentError
         An argument is invalid, or the DataFrame is not a stream.
@@ -234,7 +230,7 @@ def start_stream(
         raise InvalidArgumentError(argument="df", problem=problem)
     mode = output_mode.lower() if isinstance(output_mode, str) else output_mode
     if mode not in OUTPUT_MODES:
-        raise UnsupportedOutputModeError(mode=output_mode)
+        raise DeltaError.of("DELTA_UNSUPPORTED_OUTPUT_MODE", mode=output_mode)
     written = WriteOptions.spelled(
         **{"compression": None, **options},
         mode=OUTPUT_MODES[mode],
@@ -267,5 +263,5 @@ def _engine_of(spark: SparkSession, verb: str) -> SparkEngine:
     engine = engine_of(spark)
     if not engine.can("run streams"):
         reason = "on Spark Connect a query's functions run in the server's process"
-        raise StreamNotSupportedError(verb=verb, reason=reason)
+        raise DeltaError.of("DELTA_STREAM_NOT_SUPPORTED", verb=verb, reason=reason)
     return engine

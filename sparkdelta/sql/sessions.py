@@ -35,7 +35,7 @@ def enable(spark: SparkSession) -> SparkSession:
 
     Raises
     ------
-    DeltaSparkPresentError
+    DELTA_SPARK_PRESENT
         delta-spark's JAR is there.
 
     Examples
@@ -95,7 +95,7 @@ def sql(
     ------
     StatementSyntaxError
         A statement of Delta is not understood; nothing was done.
-    StatementNotSupportedError
+    DELTA_STATEMENT_NOT_SUPPORTED
         A statement of Delta is not implemented.
     DeltaError
         As of the function that does the same.

@@ -10,11 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, read_delta
-from sparkdelta.exceptions import StateRecoverError, VersionNotFoundError
+from sparkdelta.exceptions import VersionNotFoundError
 from tests.conformance import expectations
 from tests.conformance.expectations import parameters
 from tests.conformance.reading import CorpusReader, SnapshotFacts, changed_rows
 from tests.support.corpus import Case, CaseRead, ChangeRead, corpus_or_skip, load_cases
+from tests.support.errors import raises
 from tests.support.rows import assert_same_rows, parquet_rows
 
 pytestmark = pytest.mark.conformance
@@ -85,19 +86,19 @@ def test_unverified_facts(snapshot: Case, reader: CorpusReader) -> None:
 def test_refused(case: Case, spark: SparkSession) -> None:
     assert case.expect_error is not None
     expected = expectations.CASE_ERRORS[case.expect_error]
-    with pytest.raises(expected) as loading:
+    with raises(expected) as loading:
         load_snapshot(spark, case.query.location)
-    with pytest.raises(expected) as reading:
+    with raises(expected) as reading:
         read_delta(spark, case.query.location)
     for error in (loading.value, reading.value):
-        assert type(error) is expected
-        if isinstance(error, StateRecoverError):
+        assert error.getCondition() == expected
+        if error.getCondition() == "DELTA_STATE_RECOVER_ERROR":
             assert error.what == case.expect_error.removeprefix("missing_")
 
 
 @pytest.mark.parametrize("case", parameters(UNSUPPORTED))
 def test_unsupported(case: Case, spark: SparkSession) -> None:
-    with pytest.raises(expectations.UNSUPPORTED):
+    with raises(*expectations.UNSUPPORTED):
         read_delta(spark, case.query.location)
 
 
@@ -113,7 +114,7 @@ def test_before_the_earliest_version(case: Case, spark: SparkSession) -> None:
 )
 def test_rows(read: CaseRead, reader: CorpusReader) -> None:
     if read.id.startswith(tuple(expectations.READS_REFUSED_AS_UNSUPPORTED)):
-        with pytest.raises(expectations.UNSUPPORTED):
+        with raises(*expectations.UNSUPPORTED):
             reader.rows(read.query)
         return
     check_rows(read, reader)
@@ -139,14 +140,14 @@ def test_num_files(counted_files: CaseRead, reader: CorpusReader) -> None:
 @pytest.mark.parametrize("read", parameters(read for read in READS if read.expect_error))
 def test_refused_read(read: CaseRead, reader: CorpusReader) -> None:
     assert read.expect_error is not None
-    with pytest.raises(expectations.CASE_ERRORS[read.expect_error]):
+    with raises(expectations.CASE_ERRORS[read.expect_error]):
         reader.rows(read.query)
 
 
 @pytest.mark.parametrize("read", parameters(read for read in READS if not read.verified))
 def test_unverified_rows(read: CaseRead, reader: CorpusReader) -> None:
     if read.id.split(":")[0] in expectations.REFUSED_AS_UNSUPPORTED:
-        with pytest.raises(expectations.UNSUPPORTED):
+        with raises(*expectations.UNSUPPORTED):
             reader.rows(read.query)
         return
     try:

@@ -21,6 +21,7 @@ from tests.conformance import expectations
 from tests.conformance.expectations import parameters
 from tests.conformance.reading import CorpusReader, changed_rows
 from tests.support.corpus import Spec, corpus_or_skip, load_cases, load_workloads
+from tests.support.errors import raises
 from tests.support.rows import assert_same_rows, parquet_rows, spark_rows, without_void
 
 pytestmark = pytest.mark.conformance
@@ -103,7 +104,7 @@ def test_files_kept(scanned: Spec, reader: CorpusReader) -> None:
 
 @pytest.mark.parametrize("read", _specs("read", fails=True))
 def test_refused_read(read: Spec, reader: CorpusReader) -> None:
-    with pytest.raises(expectations.spec_error(read)):
+    with raises(expectations.spec_error(read)):
         reader.rows(read.query)
 
 
@@ -126,7 +127,7 @@ def test_snapshot(snapshot: Spec, reader: CorpusReader) -> None:
 
 @pytest.mark.parametrize("snapshot", _specs("snapshot", fails=True))
 def test_refused_snapshot(snapshot: Spec, reader: CorpusReader) -> None:
-    with pytest.raises(expectations.spec_error(snapshot)):
+    with raises(expectations.spec_error(snapshot)):
         reader.facts(snapshot.query)
 
 
@@ -183,7 +184,7 @@ def test_changes(changed: Spec, spark: SparkSession) -> None:
 @pytest.mark.parametrize("changed", _specs("cdf", fails=True))
 def test_refused_changes(changed: Spec, spark: SparkSession) -> None:
     assert changed.changes is not None
-    with pytest.raises(expectations.spec_error(changed)):
+    with raises(expectations.spec_error(changed)):
         changed_rows(spark, changed.changes)
 
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta, write_delta
-from sparkdelta.exceptions import ConstraintViolatedError, TextTooLongError
 from tests.support.delta_spark import DeltaSpark
+from tests.support.errors import raises
 
 pytestmark = pytest.mark.oracle
 
@@ -55,10 +55,10 @@ def test_rules_of_delta_spark(spark: SparkSession, delta_spark: DeltaSpark, tmp_
     new = "SELECT TIMESTAMP'2024-01-02 10:00:00Z' AS at, 'abc' AS code, {} AS codes"
     codes = ("array(named_struct('c', 'abc'))", "array(named_struct('c', 'abcd'))")
     write_delta(spark.sql(new.format(codes[0])), table, mode="append")
-    with pytest.raises(TextTooLongError):
+    with raises("DELTA_EXCEED_CHAR_VARCHAR_LIMIT"):
         write_delta(spark.sql(new.format(codes[1])), table, mode="append")
     write_delta(spark.sql("SELECT 5L AS v, 10L AS twice"), table, mode="append")
-    with pytest.raises(ConstraintViolatedError):
+    with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         write_delta(spark.sql("SELECT 0 AS v"), table, mode="append")
     write_delta(
         spark.sql("SELECT 6 AS v"), table, mode="overwrite", replace_where="v BETWEEN 5 AND 6"

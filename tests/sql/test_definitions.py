@@ -12,21 +12,12 @@ from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
     ArgumentTypeError,
     ColumnNotFoundError,
-    CreatedTableMismatchError,
     InvalidArgumentError,
-    MissingProviderError,
-    MissingReplacedTableError,
-    RenamePathError,
-    SetLocationOfPathError,
-    SetLocationSchemaError,
-    ShownPartitionColumnError,
-    ShownPartitionTableError,
-    StatementNotSupportedError,
     StatementSyntaxError,
-    TableAlreadyExistsError,
     TableNotFoundError,
     UnsupportedColumnChangeError,
 )
+from tests.support.errors import raises
 
 
 def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
@@ -57,13 +48,13 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
         USING delta PARTITIONED BY (d) COMMENT 'all kinds'
         TBLPROPERTIES ('delta.columnMapping.mode' = 'name', delta.appendOnly = false)"""
     sql(create.format(""))
-    with pytest.raises(TableAlreadyExistsError):
+    with raises("DELTA_TABLE_ALREADY_EXISTS"):
         sql(create.format(""))
     sql(create.format("IF NOT EXISTS"))
     sql(f"INSERT INTO {t} (s, a) VALUES (DEFAULT, 1)")
     assert _rows(sql(f"SELECT * FROM {t}")) == [(5, 1, 2, "none")]
     assert [_rows(sql(f"SHOW PARTITIONS {t} PARTITION (d = '{d}')")) for d in "23"] == [[(2,)], []]
-    with pytest.raises(ShownPartitionColumnError):
+    with raises("DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN"):
         sql(f"SHOW PARTITIONS {t} PARTITION (a = 1)")
     column = [("col_name", "a"), ("comment", "x"), ("data_type", "int")]
     assert _rows(sql(f"DESCRIBE {t} A")) == column
@@ -90,7 +81,7 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     assert _rows(sql(f"SHOW TBLPROPERTIES {t} (delta.checkpointInterval)"))[0][1] == "5"
     described = sql(f"DESCRIBE TABLE {t}").select("col_name", "comment").collect()
     assert [tuple(row) for row in described[-2:]] == [("# col_name", "comment"), ("d", None)]
-    with pytest.raises(StatementNotSupportedError):
+    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
         sql(f"ALTER TABLE {t} CHANGE COLUMN a a INT NOT NULL")
     clone = sql(f"CREATE TABLE delta.`{tmp_path / 'c'}` SHALLOW CLONE {t} VERSION AS OF 1")
     assert _rows(clone)[0][1] == 1
@@ -100,11 +91,11 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     assert snapshot.schema.names == ["n", "o"]
     assert "delta.checkpointInterval" not in snapshot.properties
     assert _rows(sql(f"SELECT * FROM {t}")) == [(1, "{}")]
-    with pytest.raises(ShownPartitionTableError):
+    with raises("DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE"):
         sql(f"SHOW PARTITIONS {t}")
-    with pytest.raises(SetLocationOfPathError):
+    with raises("DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER"):
         sql(f"ALTER TABLE {t} SET LOCATION '{table_path}'")
-    with pytest.raises(RenamePathError):
+    with raises("DELTA_CANNOT_RENAME_PATH"):
         sql(f"ALTER TABLE {t} RENAME TO sd_new")
     sql(f"TRUNCATE TABLE {t}")
     assert sql(f"SELECT * FROM {t}").count() == 0
@@ -135,7 +126,7 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
         assert _rows(sql(f"{common} SELECT c.v FROM c JOIN sd_one USING (id)")) == [("x",)]
         assert DeltaTable.forName(enabled, "sd_one").detail().select("numFiles").first()[0] >= 1
         enabled.range(3).write.format("delta").option("path", place).saveAsTable("sd_two")
-        with pytest.raises(TableAlreadyExistsError):
+        with raises("DELTA_TABLE_ALREADY_EXISTS"):
             enabled.range(3).write.format("delta").saveAsTable("sd_two")
         enabled.range(3, 5).write.format("delta").mode("append").saveAsTable("sd_two")
         assert DeltaTable.forPath(enabled, place).toDF().count() == 5
@@ -167,7 +158,7 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
     assert not {row["tableName"] for row in sql("SHOW TABLES").collect()} & {"sd_one", "sd_two"}
     sql(f"CREATE TABLE sd_two USING delta LOCATION '{place}'")
     assert enabled.table("sd_two").count() == 5
-    with pytest.raises(TableAlreadyExistsError):
+    with raises("DELTA_TABLE_ALREADY_EXISTS"):
         sql("CREATE TABLE sd_two USING delta")
     sql("DROP TABLE sd_two")
 
@@ -192,24 +183,24 @@ def test_a_location_that_has_a_table(enabled: SparkSession, tmp_path: Path) -> N
             (f"CREATE TABLE sd_placed {location} TBLPROPERTIES (comment = 'other')", ["comment"]),
             (f"CREATE TABLE sd_placed {location} CLUSTER BY (id)", ["columns"]),
         ):
-            with pytest.raises(CreatedTableMismatchError) as raised:
+            with raises("DELTA_CREATE_TABLE_SCHEME_MISMATCH") as raised:
                 sql(text)
             assert raised.value.differences == differences
         assert not enabled.catalog.tableExists("sd_placed")
         sql(f"{create} {clauses}")
         assert _rows(enabled.table("sd_placed")) == [(1, "a", 2)]
-        with pytest.raises(TableAlreadyExistsError):
+        with raises("DELTA_TABLE_ALREADY_EXISTS"):
             sql(f"{create} {clauses}")
         sql(f"CREATE TABLE IF NOT EXISTS sd_placed (other INT) {location}")
     finally:
         sql("DROP TABLE IF EXISTS sd_placed")
-    with pytest.raises(StatementNotSupportedError):
+    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
         sql(f"CREATE TABLE delta.`{tmp_path / 'none'}` USING delta")
     for text in (
         f"REPLACE TABLE delta.`{tmp_path / 'none'}` SHALLOW CLONE delta.`{tmp_path / 'placed'}`",
         f"REPLACE TABLE delta.`{tmp_path / 'none'}` USING delta AS SELECT 1 AS a",
     ):
-        with pytest.raises(MissingReplacedTableError):
+        with raises("DELTA_CANNOT_REPLACE_MISSING_TABLE"):
             sql(text)
     assert not (tmp_path / "none").exists()
 
@@ -224,7 +215,7 @@ def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:
     sql(f"INSERT INTO {like} (a) VALUES (1)")
     create = f"CREATE TABLE {copy} LIKE {like} TBLPROPERTIES ('k' = 'w')"
     sql(create)
-    with pytest.raises(TableAlreadyExistsError):
+    with raises("DELTA_TABLE_ALREADY_EXISTS"):
         sql(create)
     sql(create.replace("TABLE", "TABLE IF NOT EXISTS", 1))
     one, two = (load_snapshot(enabled, str(tmp_path / name)) for name in "ab")
@@ -238,7 +229,7 @@ def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:
     assert detail is not None
     assert detail[0] == ["b"]
     for text in (f"CREATE TABLE {copy} LIKE range USING delta", f"{create} USING parquet"):
-        with pytest.raises(StatementNotSupportedError):
+        with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
             sql(text)
     described = dict(sql(f"DESCRIBE EXTENDED {copy}").select("col_name", "data_type").collect())
     assert (described["Comment"], described["Provider"]) == ("all", "delta")
@@ -248,7 +239,7 @@ def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:
     shown = dict(sql(f"SHOW TBLPROPERTIES {copy}").collect())
     assert shown["delta.feature.columnMapping"] == "supported"
     assert sql(f"FSCK REPAIR TABLE {copy} DRY RUN").count() == 0
-    with pytest.raises(StatementNotSupportedError):
+    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
         sql(f"SHOW CREATE TABLE {copy}")
 
 
@@ -264,9 +255,9 @@ def test_temporary_views_have_the_names_of_tables(enabled: SparkSession) -> None
         sql(f"CREATE {create.replace('TABLE', 'TABLE IF NOT EXISTS')}")
         built = DeltaTable.createIfNotExists(enabled).tableName("sd_viewed").addColumn("id", "LONG")
         assert built.execute().toDF().count() == 2
-        with pytest.raises(TableAlreadyExistsError):
+        with raises("DELTA_TABLE_ALREADY_EXISTS"):
             sql(f"CREATE {create}")
-        with pytest.raises(TableAlreadyExistsError):
+        with raises("DELTA_TABLE_ALREADY_EXISTS"):
             enabled.range(1).writeTo("sd_viewed").using("delta").create()
         enabled.range(3).writeTo("sd_viewed").replace()
         assert enabled.table("default.sd_viewed").count() == 3
@@ -303,7 +294,7 @@ def test_names_are_changed(enabled: SparkSession, tmp_path: Path) -> None:
         assert _rows(sql("SELECT * FROM sd_clone")) == [(1, 2)]
         rows = enabled.range(3, 5).selectExpr("id", "7 AS p").write.format("delta")
         rows.save(other)
-        with pytest.raises(SetLocationSchemaError):  # it is not partitioned
+        with raises("DELTA_SET_LOCATION_SCHEMA_MISMATCH"):  # it is not partitioned
             sql(f"ALTER TABLE sd_new SET LOCATION '{other}'")
         with pytest.raises(TableNotFoundError):
             sql(f"ALTER TABLE sd_new SET LOCATION '{tmp_path / 'nothing'}'")
@@ -330,7 +321,7 @@ def test_names_are_changed(enabled: SparkSession, tmp_path: Path) -> None:
 def test_conversion(enabled: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "a directory")
     enabled.range(4).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(path)
-    with pytest.raises(MissingProviderError):
+    with raises("DELTA_MISSING_PROVIDER_FOR_CONVERT"):
         enabled.sql("CONVERT TO DELTA sd_missing")
     with pytest.raises(InvalidArgumentError):
         enabled.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (p NONSENSE)")

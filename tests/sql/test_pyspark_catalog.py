@@ -13,13 +13,9 @@ from pyspark.sql.catalog import Catalog
 from pyspark.storagelevel import StorageLevel
 
 from sparkdelta import DeltaTable, load_snapshot
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    ShownPartitionTableError,
-    StatementNotSupportedError,
-    UnknownArgumentError,
-)
+from sparkdelta.exceptions import InvalidArgumentError
 from tests.sql.test_pyspark_methods import REFUSED
+from tests.support.errors import raises
 
 _LATER = hasattr(Catalog, "truncateTable")  # methods of Spark 4.2
 later_method = pytest.mark.skipif(not _LATER, reason="a method of later versions of PySpark")
@@ -99,10 +95,10 @@ def test_sql_caches_tables(enabled: SparkSession, name: str) -> None:
         assert _sum(enabled.table("cat_new")) == 3
         for text, error in (
             ("OPTIONS ('storageLevel' = 'PAPER')", InvalidArgumentError),
-            ("OPTIONS (level = 'DISK_ONLY')", UnknownArgumentError),
-            ("AS SELECT 1", StatementNotSupportedError),
+            ("OPTIONS (level = 'DISK_ONLY')", "DELTA_UNKNOWN_ARGUMENT"),
+            ("AS SELECT 1", "DELTA_STATEMENT_NOT_SUPPORTED"),
         ):
-            with pytest.raises(error):
+            with raises(error):
                 sql(f"CACHE TABLE cat_new {text}")
         sql("UNCACHE TABLE IF EXISTS cat_new")
         assert not catalog.isCached("cat_new")
@@ -154,7 +150,7 @@ def test_partitions_properties_and_truncation(enabled: SparkSession, name: str) 
             "part=__HIVE_DEFAULT_PARTITION__/d=2024-01-02",
             "part=b%2Fc/d=2024-01-01",
         ]
-        with pytest.raises(ShownPartitionTableError):
+        with raises("DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE"):
             catalog.listPartitions(name)
         shown = {row["key"]: row["value"] for row in sql(f"SHOW TBLPROPERTIES {name}").collect()}
         assert catalog.getTableProperties(f"spark_catalog.default.{name}") == shown
@@ -204,7 +200,7 @@ def test_what_delta_spark_refuses_is_a_delta_error(enabled: SparkSession, name: 
     ):
         calls.append(lambda text=text: enabled.sql(text))  # type: ignore[misc]
     for call in calls:
-        with pytest.raises(StatementNotSupportedError):
+        with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
             call()
     assert len(calls) >= 6
     path = enabled.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]

@@ -16,18 +16,8 @@ import sparkdelta
 from sparkdelta import DeltaError, DeltaTable, load_snapshot
 from sparkdelta.base.spark import enabled_sessions
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
-from sparkdelta.exceptions import (
-    DeltaSparkPresentError,
-    IdentityInsertError,
-    InvalidArgumentError,
-    InvalidTimestampError,
-    MergeFieldsError,
-    MetadataMismatchError,
-    MissingReplacedTableError,
-    TableAlreadyExistsError,
-    TableNotFoundError,
-    UnknownArgumentError,
-)
+from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
+from tests.support.errors import raises
 
 
 def _ids(rows: DataFrame) -> list[int]:
@@ -37,7 +27,7 @@ def _ids(rows: DataFrame) -> list[int]:
 def test_the_ways_to_write_and_read(enabled: SparkSession, table_path: str) -> None:
     three, two = enabled.range(3), enabled.range(10, 12)
     three.write.format("delta").save(table_path)
-    with pytest.raises(TableAlreadyExistsError):
+    with raises("DELTA_TABLE_ALREADY_EXISTS"):
         three.write.format("Delta").save(table_path)
     three.write.save(table_path, format="delta", mode="ignore")
     two.write.mode("append").option("userMetadata", "x").format("delta").option(
@@ -73,7 +63,7 @@ def test_times_are_those_of_the_session(enabled: SparkSession, table_path: str) 
         assert _ids(enabled.read.format("delta").load(f"{table_path}@{digits}")) == [0]
     finally:
         enabled.conf.set("spark.sql.session.timeZone", "UTC")
-    with pytest.raises(InvalidTimestampError):
+    with raises("DELTA_TIMESTAMP_INVALID"):
         enabled.read.format("delta").option("timestampAsOf", "yesterdays").load(table_path)
 
 
@@ -91,12 +81,12 @@ def test_options_of_writes(enabled: SparkSession, table_path: str) -> None:
     assert (snapshot.version, snapshot.schema.names) == (3, ["id", "more"])
     changes = enabled.read.format("delta").option("readChangeFeed", "true")
     assert _ids(changes.option("startingVersion", 1).load(table_path)) == [0, 4, 5]
-    with pytest.raises(UnknownArgumentError) as raised:
+    with raises("DELTA_UNKNOWN_ARGUMENT") as raised:
         write(enabled.range(1), overwriteSchemas="true")
     assert raised.value.suggestion == "Use overwriteSchema"
     with pytest.raises(InvalidArgumentError):
         write(enabled.range(1), mergeSchema="yes")
-    with pytest.raises(UnknownArgumentError):
+    with raises("DELTA_UNKNOWN_ARGUMENT"):
         enabled.read.format("delta").option("inferSchema", "true").load(table_path)
     with pytest.raises(InvalidArgumentError):
         enabled.read.format("delta").schema("id INT").load(table_path)
@@ -260,11 +250,11 @@ def test_rows_that_replace_are_matched_as_appended_ones_are(
     found = enabled.read.format("delta").load(table_path).orderBy("id").drop("n").collect()
     assert [tuple(row) for row in found] == [(1, None, None, 2), (2, None, 3, 4)]
     for query, error in (
-        ("SELECT 1 AS id, 'x' AS more", MetadataMismatchError),
-        ("SELECT '1' AS id", MergeFieldsError),
-        ("SELECT 1 AS id, 1L AS n", IdentityInsertError),
+        ("SELECT 1 AS id, 'x' AS more", "DELTA_METADATA_MISMATCH"),
+        ("SELECT '1' AS id", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("SELECT 1 AS id, 1L AS n", "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"),
     ):
-        with pytest.raises(error):
+        with raises(error):
             write(query)
     assert load_snapshot(enabled, table_path).version == 3
 
@@ -366,7 +356,7 @@ def test_write_to(enabled: SparkSession, table_path: str) -> None:
     rows = enabled.range(4).withColumn("part", F.col("id") % 2)
     with pytest.raises(TableNotFoundError):
         rows.writeTo(name).append()
-    with pytest.raises(MissingReplacedTableError):
+    with raises("DELTA_CANNOT_REPLACE_MISSING_TABLE"):
         rows.writeTo(name).using("delta").replace()
     rows.writeTo(name).using("delta").partitionedBy(F.col("part")).tableProperty("a", "b").create()
     snapshot = load_snapshot(enabled, table_path)
@@ -424,9 +414,9 @@ def test_delta_spark_beside_it_is_refused(spark: SparkSession) -> None:
     other.conf.set(
         "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     )
-    with pytest.raises(DeltaSparkPresentError):
+    with raises("DELTA_SPARK_PRESENT"):
         sparkdelta.enable(other)
-    assert not issubclass(DeltaSparkPresentError, PySparkException)
+    assert not issubclass(DeltaError, PySparkException)
 
 
 def test_streams(enabled: SparkSession, table_path: str, tmp_path: Path) -> None:
@@ -438,7 +428,7 @@ def test_streams(enabled: SparkSession, table_path: str, tmp_path: Path) -> None
     query = writer.trigger(availableNow=True).outputMode("append").start(target)
     query.awaitTermination()
     assert _ids(enabled.read.format("delta").load(target)) == [3, 4, 5]
-    with pytest.raises(UnknownArgumentError):
+    with raises("DELTA_UNKNOWN_ARGUMENT"):
         enabled.readStream.format("delta").option("startVersion", "1").load(source)
     with pytest.raises(InvalidArgumentError):
         rows.writeStream.format("delta").start(target)

@@ -7,11 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    StatementNotSupportedError,
-    StatementSyntaxError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, StatementSyntaxError
 from sparkdelta.operations.write.create_table import Creation
 from sparkdelta.sql.grammar.parameters import bind_parameters, check_quoted
 from sparkdelta.sql.grammar.parser import Parser
@@ -49,7 +45,9 @@ def parsed(text: str) -> tuple[Any, ...] | Refused | None:
     parser = Parser(text, tokens_of(text).tokens)
     try:
         statement = parse(parser)
-    except StatementNotSupportedError as error:
+    except DeltaError as error:
+        if error.error_class != "DELTA_STATEMENT_NOT_SUPPORTED":
+            raise
         return Refused(error.statement)
     if statement is None:
         return None

@@ -13,24 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkdelta
 from sparkdelta import DeltaError, load_snapshot, write_delta
 from sparkdelta.api import delta_table
-from sparkdelta.exceptions import (
-    ConflictingSetColumnsError,
-    DuplicateInsertColumnsError,
-    InsertArityError,
-    InvalidArgumentError,
-    InvalidTimestampError,
-    MetadataMismatchError,
-    StatementNotSupportedError,
-    SubqueryInConditionError,
-    TableNotFoundError,
-    TimeTravelMultipleFormatsError,
-    UnknownArgumentError,
-    VacuumRetentionTooShortError,
-    VersionNotFoundError,
-)
+from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError, VersionNotFoundError
 from sparkdelta.operations.vacuum.vacuum import RETENTION_CHECK
 from sparkdelta.sql.statements import inserted_rows, queries, statement_text
 from sparkdelta.sql.statements.statement_text import run_sql
+from tests.support.errors import raises
 from tests.support.settings import settings
 from tests.support.spark_jobs import no_jobs
 
@@ -67,7 +54,7 @@ def test_queries(enabled: SparkSession, table_path: str) -> None:
         sql(f"SELECT * FROM {t} VERSION AS OF 9")
     sql(f"CREATE OR REPLACE TEMP VIEW sql_view (n) AS SELECT id FROM {t}")
     assert _rows(sql("SELECT max(n) FROM sql_view")) == [(7,)]
-    with pytest.raises(StatementNotSupportedError):
+    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
         sql(f"CREATE VIEW v AS SELECT * FROM {t}")
     enabled.catalog.dropTempView("sql_view")
 
@@ -117,12 +104,12 @@ def test_a_session_may_allow_vacuum_any_retention(enabled: SparkSession, table_p
     """
     enabled.range(3).write.format("delta").save(table_path)
     statement = f"VACUUM delta.`{table_path}` RETAIN 0 HOURS DRY RUN"
-    with pytest.raises(VacuumRetentionTooShortError):
+    with raises("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"):
         enabled.sql(statement)
     with settings(enabled, {RETENTION_CHECK: "false"}):
         assert _rows(enabled.sql(statement)) == []
         sparkdelta.DeltaTable.forPath(enabled, table_path).vacuum(0)
-        with pytest.raises(VacuumRetentionTooShortError):
+        with raises("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"):
             sparkdelta.vacuum(enabled, table_path, retention_hours=0)
 
 
@@ -149,7 +136,7 @@ def test_inserts(enabled: SparkSession, table_path: str) -> None:
     sql(f"INSERT OVERWRITE {t} SELECT * FROM {t} WHERE a > 6")
     sql(f"INSERT INTO {t} (a) VALUES (9)")  # in the partition of nulls
     assert _rows(sql(f"SELECT a, more FROM {t}")) == [(7, None), (8, "n"), (9, None)]
-    with pytest.raises(InsertArityError):
+    with raises("DELTA_INSERT_COLUMN_ARITY_MISMATCH"):
         sql(f"INSERT INTO {t} VALUES (1)")
     enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
@@ -178,18 +165,18 @@ def test_options_of_tables(enabled: SparkSession, table_path: str) -> None:
     assert _rows(sql(f"TABLE {t}")) == [(1, None), (5, 6)]
     sql(f"INSERT OVERWRITE {t} WITH ('replaceWhere' = 'id > 1') VALUES (7, 8)")
     assert _rows(sql(f"TABLE {t}")) == [(1, None), (7, 8)]
-    refused = StatementNotSupportedError
+    refused = "DELTA_STATEMENT_NOT_SUPPORTED"
     for text, error in (
-        (f"SELECT * FROM {t} WITH ('startVersion' = '1')", UnknownArgumentError),
+        (f"SELECT * FROM {t} WITH ('startVersion' = '1')", "DELTA_UNKNOWN_ARGUMENT"),
         (f"SELECT * FROM {t} VERSION AS OF 1 {feed}", refused),
-        (f"INSERT INTO {t} WITH ('nothing' = 'x') VALUES (1, 2)", UnknownArgumentError),
+        (f"INSERT INTO {t} WITH ('nothing' = 'x') VALUES (1, 2)", "DELTA_UNKNOWN_ARGUMENT"),
         (f"INSERT INTO {t} WITH ('mergeSchema' = 'x') VALUES (1, 2)", InvalidArgumentError),
         (f"INSERT OVERWRITE {t} WITH ('overwriteSchema' = true) SELECT 1, 2", refused),
         (f"INSERT INTO {t} WITH ('compression' = 'zstd') REPLACE USING (id) SELECT 1, 2", refused),
         (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') VALUES (7, 8)", InvalidArgumentError),
         (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') REPLACE WHERE id > 2 TABLE u", refused),
     ):  # fmt: skip
-        with pytest.raises(error):
+        with raises(error):
             sql(text)
     assert load_snapshot(enabled, table_path).version == 3
 
@@ -225,7 +212,7 @@ def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
     ):
         with pytest.raises(DeltaError):
             sql(f"INSERT INTO {t} {text}")
-    with pytest.raises(MetadataMismatchError):
+    with raises("DELTA_METADATA_MISMATCH"):
         sql(f"INSERT INTO {t} BY NAME REPLACE USING (id) SELECT 1 AS id, 2 AS other")
     assert load_snapshot(enabled, table_path).version == version
 
@@ -382,20 +369,23 @@ def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str)
         f"UPDATE {t} SET id = (SELECT max(id) FROM {t})",
         f"MERGE INTO {t} t USING {t} s ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE",
     ):
-        with pytest.raises(SubqueryInConditionError):
+        with raises("DELTA_UNSUPPORTED_SUBQUERY"):
             sql(text)
     twice, source = f"{t} SET id = 1, id = 2", f"{t} t USING {t} s ON t.id = s.id"
     inserts = "WHEN NOT MATCHED THEN INSERT (id, id) VALUES (1, 2)"
     updates = "WHEN MATCHED THEN UPDATE SET id = 1, id = 2"
     for text, error in (
-        (f"UPDATE {twice}", ConflictingSetColumnsError),
-        (f"MERGE INTO {source} {updates}", ConflictingSetColumnsError),
-        (f"MERGE INTO {source} {inserts}", DuplicateInsertColumnsError),
-        (f"SELECT * FROM delta.`{table_path}@v0` VERSION AS OF 0", TimeTravelMultipleFormatsError),
-        (f"SELECT * FROM {t} TIMESTAMP AS OF rand()", InvalidTimestampError),
+        (f"UPDATE {twice}", "DELTA_CONFLICT_SET_COLUMN"),
+        (f"MERGE INTO {source} {updates}", "DELTA_CONFLICT_SET_COLUMN"),
+        (f"MERGE INTO {source} {inserts}", "DELTA_DUPLICATE_COLUMNS_ON_INSERT"),
+        (
+            f"SELECT * FROM delta.`{table_path}@v0` VERSION AS OF 0",
+            "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS",
+        ),
+        (f"SELECT * FROM {t} TIMESTAMP AS OF rand()", "DELTA_TIMESTAMP_INVALID"),
         ("ALTER TABLE sd_missing DROP FEATURE deletionVectors", TableNotFoundError),
     ):  # fmt: skip
-        with pytest.raises(error):
+        with raises(error):
             sql(text)
     for text in (
         f"SHOW CREATE TABLE {t}",
@@ -403,7 +393,7 @@ def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str)
         f"BEGIN DELETE FROM {t}; SELECT 1; END",
         f"FROM range(1) INSERT INTO {t} SELECT id INSERT INTO {t} SELECT id + 1",
     ):
-        with pytest.raises(StatementNotSupportedError):
+        with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
             sql(text)
     assert load_snapshot(enabled, table_path).version == 0
 

@@ -20,11 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from sparkdelta.base.jvm.spark_internals import purpose_of
-from sparkdelta.exceptions import (
-    FileSystemNotFoundError,
-    SparkMemberNotFoundError,
-    StorageError,
-)
+from sparkdelta.exceptions import DeltaError, SparkMemberNotFoundError, StorageError
 
 
 class JavaNames:
@@ -100,7 +96,7 @@ def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> s
 
     Raises
     ------
-    FileSystemNotFoundError
+    DELTA_FILE_SYSTEM_NOT_FOUND
         Spark has no file system for the path's scheme.
     StorageError
         The path is malformed, or its file system cannot be initialized.
@@ -115,8 +111,11 @@ def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> s
                 raise
             scheme = path.partition(":")[0]
             version = jvm.org.apache.hadoop.util.VersionInfo.getVersion()
-            raise FileSystemNotFoundError(
-                path=path, scheme=scheme, remedy=_remedy(scheme.lower(), str(version))
+            raise DeltaError.of(
+                "DELTA_FILE_SYSTEM_NOT_FOUND",
+                path=path,
+                scheme=scheme,
+                remedy=_remedy(scheme.lower(), str(version)),
             ) from None
 
 

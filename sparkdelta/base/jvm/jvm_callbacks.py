@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.jvm.jvm import jvm_of
-from sparkdelta.exceptions import SparkMethodNotSupportedError
+from sparkdelta.exceptions import DeltaError
 
 
 def complete_interfaces(spark: SparkSession, implementation: type) -> Sequence[str]:
@@ -65,7 +65,7 @@ def _default_body(spark: SparkSession, methods: Sequence[Any]) -> Callable[..., 
 
 def _refusal(spark: SparkSession, interface: str, name: str) -> Callable[..., Any]:
     method = f"{interface.rpartition('.')[2]}.{name}"
-    error = SparkMethodNotSupportedError(method=method, version=spark.version)
+    error = DeltaError.of("DELTA_SPARK_METHOD_NOT_SUPPORTED", method=method, version=spark.version)
 
     def refuse(self: object, *arguments: Any) -> Any:  # noqa: ARG001
         raise error

@@ -20,7 +20,7 @@ from sparkdelta.base.jvm.jvm import JvmSession, frame_of, jvm_of, none_of, same_
 from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.storage.stream_source import ReadLimit, StreamSource
-from sparkdelta.exceptions import InvalidArgumentError, StreamNotSupportedError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 _QUERY_ID = "sql.streaming.queryId"
 _EXECUTION = "org.apache.spark.sql.execution.streaming"
@@ -50,7 +50,7 @@ class JvmStreams(JvmSession):
 
         Raises
         ------
-        StreamNotSupportedError
+        DELTA_STREAM_NOT_SUPPORTED
             This Spark lacks the classes that it takes.
         """
         spark, jvm = self.spark, self.spark._jvm
@@ -171,8 +171,10 @@ def _execution_class(jvm: Any, name: str) -> Any:
         found = _class(jvm, f"{package}.{name}")
         if found is not None:
             return found
-    raise StreamNotSupportedError(
-        verb="read_stream", reason=f"this version of Spark has no class {_EXECUTION}.{name}"
+    raise DeltaError.of(
+        "DELTA_STREAM_NOT_SUPPORTED",
+        verb="read_stream",
+        reason=f"this version of Spark has no class {_EXECUTION}.{name}",
     )
 
 

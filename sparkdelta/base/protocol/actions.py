@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sparkdelta.base.protocol.wire_values import WireForm, optional_integer, optional_string
-from sparkdelta.exceptions import InvalidProtocolError, MalformedLogFileError
+from sparkdelta.exceptions import DeltaError, MalformedLogFileError
 
 _SHOWN_COLUMNS = 10
 
@@ -197,7 +197,9 @@ def _shown_columns(schema_string: str | None) -> str:
 def _protocol_version(document: Mapping[str, object], name: str, path: str) -> int:
     version = optional_integer(document.get(name))
     if version is None:
-        raise InvalidProtocolError(path=path, problem=f"{name} is missing or not a number")
+        raise DeltaError.of(
+            "DELTA_INVALID_PROTOCOL", path=path, problem=f"{name} is missing or not a number"
+        )
     return version
 
 

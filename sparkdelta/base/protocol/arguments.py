@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
 from sparkdelta.base.protocol.log_files import Version
-from sparkdelta.exceptions import InvalidArgumentError, UnknownArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -41,7 +41,8 @@ def named_arguments(function: Callable[Parameters, Result]) -> Callable[Paramete
     def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         for name in kwargs:
             if name not in known:
-                raise UnknownArgumentError(
+                raise DeltaError.of(
+                    "DELTA_UNKNOWN_ARGUMENT",
                     function=function.__name__,
                     argument=name,
                     suggestion=_suggestion(name, [*known]),

@@ -22,12 +22,7 @@ import numpy as np
 from sparkdelta.base.protocol.file_paths import resolve
 from sparkdelta.base.protocol.roaring_bitmaps import Bytes, Chunks, cardinality, decode_chunks
 from sparkdelta.base.protocol.wire_values import WireForm
-from sparkdelta.exceptions import (
-    DeletionVectorCardinalityError,
-    DeletionVectorChecksumError,
-    DeletionVectorFormatError,
-    DeletionVectorSizeError,
-)
+from sparkdelta.exceptions import DeltaError
 
 _FILE_VERSION = 1
 ENCODED_UUID_LENGTH = 20
@@ -87,8 +82,10 @@ class DeletionVectorDescriptor(WireForm):
             return resolve(table_root, self.path_or_inline_dv)
         if self.storage_type == "u":
             return f"{table_root.rstrip('/')}/{dv_file_name(self.path_or_inline_dv)}"
-        raise DeletionVectorFormatError(
-            deletion_vector=self.unique_id, problem=f"storage type {self.storage_type!r} is unknown"
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_INVALID_FORMAT",
+            deletion_vector=self.unique_id,
+            problem=f"storage type {self.storage_type!r} is unknown",
         )
 
 
@@ -112,13 +109,17 @@ def decode(
     if descriptor.is_inline:
         data = z85_decode(descriptor.path_or_inline_dv)
         if len(data) < size:
-            raise DeletionVectorSizeError(
-                deletion_vector=name, problem=f"{len(data)} bytes instead of {size}"
+            raise DeltaError.of(
+                "DELTA_DELETION_VECTOR_SIZE_MISMATCH",
+                deletion_vector=name,
+                problem=f"{len(data)} bytes instead of {size}",
             )
         data = data[:size]
     elif content is None:
-        raise DeletionVectorSizeError(
-            deletion_vector=name, problem="the content of its file is missing"
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_SIZE_MISMATCH",
+            deletion_vector=name,
+            problem="the content of its file is missing",
         )
     else:
         place = descriptor.offset if offset is None else offset
@@ -126,7 +127,8 @@ def decode(
     chunks = decode_chunks(data, name=name)
     found = cardinality(chunks)
     if found != descriptor.cardinality:
-        raise DeletionVectorCardinalityError(
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_CARDINALITY_MISMATCH",
             deletion_vector=name,
             problem=f"it deletes {found} rows instead of {descriptor.cardinality}",
         )
@@ -140,26 +142,32 @@ def read_stored(
     view = memoryview(content)
     if not view or view[0] != _FILE_VERSION:
         version = view[0] if view else "missing"
-        raise DeletionVectorFormatError(
-            deletion_vector=name, problem=f"the file's format version is {version}, not 1"
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_INVALID_FORMAT",
+            deletion_vector=name,
+            problem=f"the file's format version is {version}, not 1",
         )
     # Byte 0 is the format version; without an offset, the first deletion vector is meant.
     start = (offset or 1) + 4
     end = start + size_in_bytes
     if start < 5 or size_in_bytes < 0 or end + 4 > len(view):
-        raise DeletionVectorSizeError(
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_SIZE_MISMATCH",
             deletion_vector=name,
             problem=f"{size_in_bytes} bytes at offset {offset} exceed the file's {len(view)} bytes",
         )
     (stored_size,) = struct.unpack(">i", view[start - 4 : start])
     if stored_size != size_in_bytes:
-        raise DeletionVectorSizeError(
-            deletion_vector=name, problem=f"{stored_size} bytes instead of {size_in_bytes}"
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_SIZE_MISMATCH",
+            deletion_vector=name,
+            problem=f"{stored_size} bytes instead of {size_in_bytes}",
         )
     data = bytes(view[start:end])
     (stored_checksum,) = struct.unpack(">I", view[end : end + 4])
     if zlib.crc32(data) != stored_checksum:
-        raise DeletionVectorChecksumError(
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_CHECKSUM_MISMATCH",
             deletion_vector=name,
             problem=f"its CRC-32 is {zlib.crc32(data):08x} instead of {stored_checksum:08x}",
         )
@@ -188,8 +196,10 @@ def dv_file_name(path_or_inline_dv: str) -> str:
     prefix = path_or_inline_dv[:-ENCODED_UUID_LENGTH]
     encoded = path_or_inline_dv[-ENCODED_UUID_LENGTH:]
     if len(encoded) != ENCODED_UUID_LENGTH:
-        raise DeletionVectorFormatError(
-            deletion_vector=path_or_inline_dv, problem="its UUID has fewer than 20 characters"
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_INVALID_FORMAT",
+            deletion_vector=path_or_inline_dv,
+            problem="its UUID has fewer than 20 characters",
         )
     name = f"deletion_vector_{uuid.UUID(bytes=z85_decode(encoded))}.bin"
     return f"{prefix}/{name}" if prefix else name
@@ -209,8 +219,16 @@ def z85_decode(text: str) -> bytes:
     encoded = text.encode("utf-8")
     digits = _Z85_DIGITS[np.frombuffer(encoded, np.uint8)]
     if len(encoded) % 5 or np.max(digits, initial=0) > 84:
-        raise DeletionVectorFormatError(deletion_vector=text, problem="it is not Base85 (Z85)")
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_INVALID_FORMAT",
+            deletion_vector=text,
+            problem="it is not Base85 (Z85)",
+        )
     numbers = digits.reshape(-1, 5) @ _Z85_PLACES
     if np.max(numbers, initial=0) >> np.uint64(32):
-        raise DeletionVectorFormatError(deletion_vector=text, problem="it is not Base85 (Z85)")
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_INVALID_FORMAT",
+            deletion_vector=text,
+            problem="it is not Base85 (Z85)",
+        )
     return numbers.astype(">u4").tobytes()

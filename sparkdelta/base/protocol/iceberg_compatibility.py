@@ -25,7 +25,7 @@ from sparkdelta.base.protocol.table_properties import (
     row_tracking,
 )
 from sparkdelta.base.protocol.type_changes import is_supported_type_change
-from sparkdelta.exceptions import IcebergCompatError
+from sparkdelta.exceptions import DeltaError
 
 ENABLE_ICEBERG = {
     1: "delta.enableIcebergCompatV1",
@@ -171,5 +171,7 @@ def is_iceberg_type_change(from_type: str, to_type: str) -> bool:
     return (from_type, to_type) == ("float", "double")
 
 
-def _violation(version: int, violation: str, problem: str) -> IcebergCompatError:
-    return IcebergCompatError(version=version, violation=violation, problem=problem)
+def _violation(version: int, violation: str, problem: str) -> DeltaError:
+    return DeltaError.of(
+        "DELTA_ICEBERG_COMPAT_VIOLATION", version=version, violation=violation, problem=problem
+    )

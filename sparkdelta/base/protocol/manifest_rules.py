@@ -18,7 +18,7 @@ from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.partition_values import NO_VALUE
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import is_on
-from sparkdelta.exceptions import ManifestVectorsError
+from sparkdelta.exceptions import DeltaError
 
 MANIFESTS = "_symlink_format_manifest"
 MANIFEST_NAME = "manifest"
@@ -47,7 +47,7 @@ def check_manifest_properties(protocol: Protocol, configuration: Mapping[str, st
     if is_on(configuration, ENABLE_MANIFESTS) and (
         has_vectors and is_on(configuration, "delta.enableDeletionVectors")
     ):
-        raise ManifestVectorsError()
+        raise DeltaError.of("DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED")
 
 
 def touched_partitions(

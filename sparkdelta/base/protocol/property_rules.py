@@ -43,12 +43,7 @@ from sparkdelta.base.protocol.table_properties import (
     is_on,
     target_file_size,
 )
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    RowTrackingCombinationError,
-    UnknownConfigurationError,
-    UnsupportedFeaturesInConfigError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 PREFIX, FEATURE, CONSTRAINT = "delta.", "delta.feature.", "delta.constraints."
 COMMENT = "comment"
@@ -151,8 +146,10 @@ def check_retention(configuration: Mapping[str, str]) -> None:
 def check_row_tracking(configuration: Mapping[str, str]) -> None:
     """Raise if row tracking is both enabled and suspended."""
     if is_on(configuration, ENABLE_ROW_TRACKING) and is_on(configuration, SUSPEND_ROW_TRACKING):
-        raise RowTrackingCombinationError(
-            enabled=ENABLE_ROW_TRACKING, suspended=SUSPEND_ROW_TRACKING
+        raise DeltaError.of(
+            "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION",
+            enabled=ENABLE_ROW_TRACKING,
+            suspended=SUSPEND_ROW_TRACKING,
         )
 
 
@@ -168,8 +165,11 @@ def property_name(name: str) -> str:
         near = [_SPELLINGS[match] for match in get_close_matches(lower, _SPELLINGS, cutoff=0.75)]
         suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
         is_feature = lower.startswith(FEATURE.lower())
-        error = UnsupportedFeaturesInConfigError if is_feature else UnknownConfigurationError
-        raise error(property=name, suggestion=suggestion)
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG" if is_feature else "DELTA_UNKNOWN_CONFIGURATION",
+            property=name,
+            suggestion=suggestion,
+        )
     return found
 
 

@@ -22,7 +22,7 @@ from sparkdelta.base.protocol.table_features import (
     known_feature,
     supported_features,
 )
-from sparkdelta.exceptions import InvalidArgumentError, InvalidCommitError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 GENERATION_EXPRESSION = "delta.generationExpression"
 INVARIANTS = "delta.invariants"
@@ -155,10 +155,10 @@ def check_upgrade(
     lost = _supported_names(before) - _supported_names(after) - dropped
     if lost:
         problem = f"its protocol no longer supports {', '.join(sorted(lost))}"
-        raise InvalidCommitError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_INVALID_COMMIT", path=path, problem=problem)
     if set(after.reader_features or ()) - set(after.writer_features or ()):
         problem = "its readerFeatures contain features that its writerFeatures lack"
-        raise InvalidCommitError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_INVALID_COMMIT", path=path, problem=problem)
 
 
 def _supported_names(protocol: Protocol) -> set[str]:

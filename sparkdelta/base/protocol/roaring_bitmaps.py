@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sparkdelta.exceptions import DeletionVectorFormatError
+from sparkdelta.exceptions import DeltaError
 
 Words: TypeAlias = npt.NDArray[np.int64]
 Chunks: TypeAlias = dict[int, Words]
@@ -60,7 +60,9 @@ def decode_chunks(data: Bytes, *, name: str = "inline") -> Chunks:
         else:
             raise ValueError(f"its magic number is {magic} instead of {_MAGIC}")
     except (struct.error, ValueError) as error:
-        raise DeletionVectorFormatError(deletion_vector=name, problem=str(error)) from error
+        raise DeltaError.of(
+            "DELTA_DELETION_VECTOR_INVALID_FORMAT", deletion_vector=name, problem=str(error)
+        ) from error
     return chunks
 
 

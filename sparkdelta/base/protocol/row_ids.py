@@ -19,7 +19,7 @@ from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.wide_statistics import num_records
 from sparkdelta.base.protocol.wire_values import optional_integer
-from sparkdelta.exceptions import InvalidCommitError, MalformedLogFileError
+from sparkdelta.exceptions import DeltaError, MalformedLogFileError
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 NO_ROW_IDS = -1
@@ -71,8 +71,10 @@ def with_row_ids(
             continue
         count = num_records(add.stats)
         if count is None:
-            raise InvalidCommitError(
-                path=path, problem=f"{add.path} has no numRecords, which row ids require"
+            raise DeltaError.of(
+                "DELTA_INVALID_COMMIT",
+                path=path,
+                problem=f"{add.path} has no numRecords, which row ids require",
             )
         base = mark + 1
         assigned.append(replace(add, base_row_id=base, default_row_commit_version=version))

@@ -13,13 +13,7 @@ from __future__ import annotations
 
 from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.feature_rules import FEATURES, TableFeature, Writing, known_feature
-from sparkdelta.exceptions import (
-    CatalogManagedTableError,
-    InvalidProtocolError,
-    InvalidProtocolVersionError,
-    UnsupportedReaderFeaturesError,
-    UnsupportedWriterFeaturesError,
-)
+from sparkdelta.exceptions import DeltaError
 
 __all__ = [
     "FEATURES",
@@ -69,13 +63,14 @@ def check_managed(protocol: Protocol, *, path: str, has_catalog: bool) -> None:
     The path does not identify the latest version.
     """
     if not has_catalog and is_supported(protocol, TableFeature.CATALOG_MANAGED):
-        raise CatalogManagedTableError(path=path)
+        raise DeltaError.of("DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED", path=path)
 
 
 def check_readable(protocol: Protocol, *, path: str, has_catalog: bool = False) -> None:
     """Raise if the table cannot be read; writer features do not matter."""
     if not 1 <= protocol.min_reader_version <= READER_FEATURES_VERSION:
-        raise InvalidProtocolVersionError(
+        raise DeltaError.of(
+            "DELTA_INVALID_PROTOCOL_VERSION",
             path=path,
             reader_version=protocol.min_reader_version,
             writer_version=protocol.min_writer_version,
@@ -83,15 +78,17 @@ def check_readable(protocol: Protocol, *, path: str, has_catalog: bool = False) 
     if protocol.min_reader_version < READER_FEATURES_VERSION:
         return
     if protocol.reader_features is None:
-        raise InvalidProtocolError(path=path, problem="reader version 3 requires readerFeatures")
+        raise DeltaError.of(
+            "DELTA_INVALID_PROTOCOL", path=path, problem="reader version 3 requires readerFeatures"
+        )
     if protocol.min_writer_version != WRITER_FEATURES_VERSION:
         problem = f"reader version 3 requires writer version 7, not {protocol.min_writer_version}"
-        raise InvalidProtocolError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_INVALID_PROTOCOL", path=path, problem=problem)
     names = tuple(dict.fromkeys(protocol.reader_features))
     check_managed(protocol, path=path, has_catalog=has_catalog)
     missing = tuple(name for name in names if not _is_readable(name))
     if missing:
-        raise UnsupportedReaderFeaturesError(path=path, features=missing)
+        raise DeltaError.of("DELTA_UNSUPPORTED_FEATURES_FOR_READ", path=path, features=missing)
 
 
 def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.COMMIT) -> None:
@@ -102,7 +99,8 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
     """
     check_readable(protocol, path=path, has_catalog=True)
     if not 1 <= protocol.min_writer_version <= WRITER_FEATURES_VERSION:
-        raise InvalidProtocolVersionError(
+        raise DeltaError.of(
+            "DELTA_INVALID_PROTOCOL_VERSION",
             path=path,
             reader_version=protocol.min_reader_version,
             writer_version=protocol.min_writer_version,
@@ -110,19 +108,25 @@ def check_writable(protocol: Protocol, *, path: str, writing: Writing = Writing.
     if protocol.min_writer_version < WRITER_FEATURES_VERSION:
         return
     if protocol.writer_features is None:
-        raise InvalidProtocolError(path=path, problem="writer version 7 requires writerFeatures")
+        raise DeltaError.of(
+            "DELTA_INVALID_PROTOCOL", path=path, problem="writer version 7 requires writerFeatures"
+        )
     names = dict.fromkeys(protocol.writer_features)
     missing = tuple(name for name in names if not _is_writable(name, writing))
     if missing:
-        raise UnsupportedWriterFeaturesError(
-            path=path, features=missing, what=writing.value, reasons=_reasons(missing)
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE",
+            path=path,
+            features=missing,
+            what=writing.value,
+            reasons=_reasons(missing),
         )
     only_read = tuple(name for name in protocol.reader_features or () if name not in names)
     if only_read:
         problem = (
             f"readerFeatures contains features that writerFeatures lacks: {', '.join(only_read)}"
         )
-        raise InvalidProtocolError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_INVALID_PROTOCOL", path=path, problem=problem)
 
 
 def allows(protocol: Protocol, writing: Writing) -> bool:

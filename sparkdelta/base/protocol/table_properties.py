@@ -25,7 +25,7 @@ from enum import Enum
 from sparkdelta.base.protocol.actions import Metadata, Protocol
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
-from sparkdelta.exceptions import ColumnMappingError, InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
@@ -88,7 +88,9 @@ def named_column_mapping_mode(configuration: Mapping[str, str]) -> ColumnMapping
     try:
         return ColumnMappingMode(mode.lower())
     except ValueError:
-        raise ColumnMappingError(problem=f"{COLUMN_MAPPING_MODE} is {mode!r}") from None
+        raise DeltaError.of(
+            "DELTA_INVALID_COLUMN_MAPPING", problem=f"{COLUMN_MAPPING_MODE} is {mode!r}"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

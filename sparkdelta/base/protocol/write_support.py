@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.table_features import TableFeature, check_writable, is_supported
-from sparkdelta.exceptions import WriteNotImplementedError
+from sparkdelta.exceptions import DeltaError
 
 _NEVER_WRITTEN = (
     TableFeature.ICEBERG_WRITER_COMPAT_V1,
@@ -25,4 +25,4 @@ def check_data_writable(protocol: Protocol, *, path: str) -> None:
     check_writable(protocol, path=path)
     missing = tuple(f.value for f in _NEVER_WRITTEN if is_supported(protocol, f))
     if missing:
-        raise WriteNotImplementedError(path=path, missing=missing)
+        raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing)

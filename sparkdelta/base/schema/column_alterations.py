@@ -19,12 +19,7 @@ from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.schema.type_folds import parts, with_parts
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
-from sparkdelta.exceptions import (
-    AddColumnParentError,
-    ColumnNotFoundError,
-    DropOnlyColumnError,
-    DuplicateColumnsError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +84,7 @@ def without_column(schema: StructType, path: ColumnPath) -> StructType:
     def dropped(struct: StructType) -> StructType:
         rest = [field for field in struct.fields if field.name != path[-1]]
         if not rest:
-            raise DropOnlyColumnError(column=path_text(path))
+            raise DeltaError.of("DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", column=path_text(path))
         return StructType(rest)
 
     return _with_struct(schema, path[:-1], dropped)
@@ -186,8 +181,10 @@ def _with_struct(
     def changed(data_type: DataType, rest: ColumnPath) -> DataType:
         if not rest:
             if not isinstance(data_type, StructType):
-                raise AddColumnParentError(
-                    column=path_text(path), data_type=data_type.simpleString()
+                raise DeltaError.of(
+                    "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT",
+                    column=path_text(path),
+                    data_type=data_type.simpleString(),
                 )
             return change(data_type)
         if isinstance(data_type, StructType):
@@ -209,7 +206,7 @@ def _with_struct(
 
 def _check_new(struct: StructType, path: ColumnPath) -> None:
     if name_key(path[-1]) in (name_key(name) for name in struct.names):
-        raise DuplicateColumnsError(columns=(path_text(path),))
+        raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=(path_text(path),))
 
 
 def _placed(fields: list[StructField], field: StructField, position: Position) -> StructType:

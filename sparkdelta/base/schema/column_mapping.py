@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.schema.table_schema import without_collations
 from sparkdelta.base.schema.type_folds import transformed, with_fields
-from sparkdelta.exceptions import ColumnMappingError
+from sparkdelta.exceptions import DeltaError
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 COLUMN_ID = "delta.columnMapping.id"
@@ -27,9 +27,10 @@ def physical_name(field: StructField, mode: ColumnMappingMode) -> str:
         return field.name
     name = (field.metadata or {}).get(PHYSICAL_NAME)
     if not isinstance(name, str):
-        raise ColumnMappingError(
+        raise DeltaError.of(
+            "DELTA_INVALID_COLUMN_MAPPING",
             problem=f"column {field.name!r} has no {PHYSICAL_NAME}, which column mapping mode "
-            f"{mode.value} requires"
+            f"{mode.value} requires",
         )
     return name
 

@@ -37,7 +37,7 @@ from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.base.schema.needed_features import field_metadata
 from sparkdelta.base.schema.type_folds import types_within
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
-from sparkdelta.exceptions import IcebergCompatError
+from sparkdelta.exceptions import DeltaError
 
 _ATOMIC = (
     BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
@@ -64,8 +64,11 @@ def check_iceberg_types(schema: StructType, version: int | None) -> None:
     for path, data_type in types_within(schema):
         if not _is_supported(data_type, version):
             problem = f"column {path[0]} has the type {data_type.simpleString()}"
-            raise IcebergCompatError(
-                version=version, violation="UNSUPPORTED_DATA_TYPE", problem=problem
+            raise DeltaError.of(
+                "DELTA_ICEBERG_COMPAT_VIOLATION",
+                version=version,
+                violation="UNSUPPORTED_DATA_TYPE",
+                problem=problem,
             )
     for name, metadata in field_metadata(schema).items():
         if version >= _ONLY_LITERAL_DEFAULTS:
@@ -75,8 +78,11 @@ def check_iceberg_types(schema: StructType, version: int | None) -> None:
             from_type, to_type = str(change["fromType"]), str(change["toType"])
             if not is_iceberg_type_change(from_type, to_type):
                 problem = f"column {name} was changed from {from_type} to {to_type}"
-                raise IcebergCompatError(
-                    version=version, violation="UNSUPPORTED_TYPE_WIDENING", problem=problem
+                raise DeltaError.of(
+                    "DELTA_ICEBERG_COMPAT_VIOLATION",
+                    version=version,
+                    violation="UNSUPPORTED_TYPE_WIDENING",
+                    problem=problem,
                 )
 
 
@@ -84,7 +90,12 @@ def _check_default(name: str, metadata: Mapping[str, object], version: int) -> N
     default = metadata.get(CURRENT_DEFAULT)
     if default is not None and not _LITERAL.fullmatch(str(default).strip()):
         problem = f"the default of column {name}, {default}, is not a literal"
-        raise IcebergCompatError(version=version, violation="UNSUPPORTED_DEFAULT", problem=problem)
+        raise DeltaError.of(
+            "DELTA_ICEBERG_COMPAT_VIOLATION",
+            version=version,
+            violation="UNSUPPORTED_DEFAULT",
+            problem=problem,
+        )
 
 
 def _is_supported(data_type: DataType, version: int) -> bool:

@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.schema.column_mapping import physical_name
 from sparkdelta.base.schema.type_folds import fields_within, parts, with_fields
-from sparkdelta.exceptions import ColumnMappingError
+from sparkdelta.exceptions import DeltaError
 
 NESTED_IDS = "delta.columnMapping.nested.ids"
 _PROTOCOL_KEY = "parquet.field.nested.ids"
@@ -65,7 +65,9 @@ def _ids(
     for name, inner in parts(data_type):
         inner_path, inner_key = (*path, group, name), f"{key}.{name}"
         if inner_key not in ids:
-            raise ColumnMappingError(problem=f"{inner_key} has no field id")
+            raise DeltaError.of(
+                "DELTA_INVALID_COLUMN_MAPPING", problem=f"{inner_key} has no field id"
+            )
         yield inner_path, ids[inner_key]
         yield from _ids(inner, inner_path, inner_key, ids)
 

@@ -25,12 +25,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.schema.type_folds import parts_together, with_parts
-from sparkdelta.exceptions import (
-    ConstraintError,
-    NotNullViolatedError,
-    TextTooLongError,
-    WriteNotImplementedError,
-)
+from sparkdelta.exceptions import DeltaError
 
 CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's metadata key for the declared type
 _NESTED = (ArrayType, MapType, StructType)
@@ -58,7 +53,7 @@ class Forbidden:
     """A SQL condition that is true for invalid rows, and the error to raise for them."""
 
     condition: str
-    error: ConstraintError
+    error: DeltaError
 
 
 def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
@@ -77,16 +72,22 @@ def _field_checks(
     value: str, field: StructField, name: str, depth: int, path: str
 ) -> Iterator[Forbidden]:
     if not field.nullable:
-        yield Forbidden(f"{value} IS NULL", NotNullViolatedError(column=name))
+        yield Forbidden(
+            f"{value} IS NULL", DeltaError.of("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", column=name)
+        )
     data_type, declared = field.dataType, (field.metadata or {}).get(CHAR_OR_VARCHAR)
     if declared is not None:
         try:
             data_type = _with_lengths(data_type, _declared_type(str(declared)))
         except (ParseException, _OtherTypeError) as cause:
             missing = (f"{declared} ({name})",)
-            raise WriteNotImplementedError(path=path, missing=missing) from cause
+            raise DeltaError.of(
+                "DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing
+            ) from cause
     if isinstance(data_type, CharType | VarcharType):
-        error = TextTooLongError(column=name, data_type=data_type.simpleString())
+        error = DeltaError.of(
+            "DELTA_EXCEED_CHAR_VARCHAR_LIMIT", column=name, data_type=data_type.simpleString()
+        )
         yield Forbidden(f"char_length({value}) > {data_type.length}", error)
     yield from _nested_checks(value, data_type, name, depth, path)
 

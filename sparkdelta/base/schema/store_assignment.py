@@ -39,7 +39,7 @@ from sparkdelta.base.schema.moment_texts import date_text
 from sparkdelta.base.schema.sql_text import text_literal, type_text
 from sparkdelta.base.schema.table_schema import as_nullable, field_named, quoted
 from sparkdelta.base.schema.type_folds import parts_together
-from sparkdelta.exceptions import CastOverflowError, InvalidCastInputError
+from sparkdelta.exceptions import DeltaError
 
 _DATETIME_TYPES = (DateType, TimestampType, TimestampNTZType)
 
@@ -197,8 +197,14 @@ def assigned(
     tried = f"TRY_CAST({value} AS {name})"
     if isinstance(wanted, StringType):
         return tried
-    failure = CastOverflowError if can_assign(given, wanted) else InvalidCastInputError
-    error = failure(column=column, row_type=given.simpleString(), table_type=wanted.simpleString())
+    error = DeltaError.of(
+        "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"
+        if can_assign(given, wanted)
+        else "DELTA_CAST_INVALID_INPUT",
+        column=column,
+        row_type=given.simpleString(),
+        table_type=wanted.simpleString(),
+    )
     return (
         f"IF({value} IS NOT NULL AND {tried} IS NULL, raise_error({text_literal(str(error))}), "
         f"{tried})"

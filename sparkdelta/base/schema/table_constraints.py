@@ -24,7 +24,7 @@ from sparkdelta.base.protocol.protocol_upgrades import (
 )
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.type_folds import fields_within
-from sparkdelta.exceptions import InvalidSchemaError, WriteNotImplementedError
+from sparkdelta.exceptions import DeltaError
 
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
 
@@ -95,7 +95,9 @@ def row_rules(
             if key not in (column.metadata or {}) or not is_supported(protocol, feature):
                 continue
             if repeated or (len(names) > 1 and key != INVARIANTS):
-                raise WriteNotImplementedError(path=path, missing=(f"{feature.value} ({name})",))
+                raise DeltaError.of(
+                    "DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=(f"{feature.value} ({name})",)
+                )
             text = str(column.metadata[key])
             if key == INVARIANTS:
                 constraints.append(_invariant(name, text))
@@ -119,8 +121,8 @@ def _invariant(name: str, text: str) -> Constraint:
     try:
         expression = json.loads(text)["expression"]["expression"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InvalidSchemaError(
-            problem=f"column {name} has an invalid invariant: {text!r}"
+        raise DeltaError.of(
+            "DELTA_INVALID_SCHEMA", problem=f"column {name} has an invalid invariant: {text!r}"
         ) from None
     return Constraint(f"invariant of {name}", str(expression))
 
@@ -132,6 +134,6 @@ def _identity(column: StructField) -> Identity:
     whole = [n for n in (start, step, mark) if isinstance(n, int) and not isinstance(n, bool)]
     if len(whole) < (2 if mark is None else 3) or step == 0 or column.dataType != LongType():
         problem = f"identity column {column.name} must be a LONG with a start and a step"
-        raise InvalidSchemaError(problem=problem)
+        raise DeltaError.of("DELTA_INVALID_SCHEMA", problem=problem)
     allows_explicit_values = metadata.get("delta.identity.allowExplicitInsert") is True
     return Identity(whole[0], whole[1], mark, allows_explicit_values)

@@ -24,15 +24,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within, with_parts
-from sparkdelta.exceptions import (
-    EmptySchemaWriteError,
-    InvalidSchemaError,
-    NestedVoidError,
-    PartitionColumnNotFoundError,
-    ReservedColumnNameError,
-    SchemaNotSetError,
-    UnsupportedDataTypeError,
-)
+from sparkdelta.exceptions import DeltaError
 
 RESERVED_PREFIX = "sparkdelta:"
 """The names of sparkdelta's own columns begin with it."""
@@ -50,14 +42,14 @@ _MALFORMED = (
 def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
     """Return the table's schema with nullability and metadata as declared at every level."""
     if not schema_string:
-        raise SchemaNotSetError(path=path)
+        raise DeltaError.of("DELTA_SCHEMA_NOT_SET", path=path)
     try:
         document = json.loads(schema_string)
         _reject_unreadable(document, "")
         schema = StructType.fromJson(document)
     except _MALFORMED as error:
-        raise InvalidSchemaError(
-            problem=f"schemaString of {path} cannot be parsed: {error}"
+        raise DeltaError.of(
+            "DELTA_INVALID_SCHEMA", problem=f"schemaString of {path} cannot be parsed: {error}"
         ) from error
     _reject_ambiguous_names(schema)
     return schema
@@ -68,16 +60,16 @@ def check_not_reserved(name: str) -> None:
     key = name_key(name)
     for prefix in _RESERVED_PREFIXES:
         if key.startswith(prefix):
-            raise ReservedColumnNameError(column=name, prefix=prefix)
+            raise DeltaError.of("DELTA_RESERVED_COLUMN_NAME", column=name, prefix=prefix)
     if key in _RESERVED_NAMES:
-        raise ReservedColumnNameError(column=name, prefix=key)
+        raise DeltaError.of("DELTA_RESERVED_COLUMN_NAME", column=name, prefix=key)
 
 
 def _reject_unreadable(document: Any, column: str) -> None:
     """Raise for the column of an unsupported type, which Spark's parser would not name."""
     if isinstance(document, str):
         if document.startswith(_UNREADABLE_TYPES):
-            raise UnsupportedDataTypeError(column=column, data_type=document)
+            raise DeltaError.of("DELTA_UNSUPPORTED_DATA_TYPES", column=column, data_type=document)
         return
     for field in document.get("fields", ()):
         _reject_unreadable(field["type"], f"{column}.{field['name']}".lstrip("."))
@@ -92,9 +84,10 @@ def _reject_ambiguous_names(schema: StructType) -> None:
         for name in data_type.names if isinstance(data_type, StructType) else ():
             twin = seen.get(name_key(name))
             if twin is not None:
-                raise InvalidSchemaError(
+                raise DeltaError.of(
+                    "DELTA_INVALID_SCHEMA",
                     problem=f"columns {twin!r} and {name!r} of {'.'.join(path) or 'the table'} "
-                    "have the same name, ignoring case"
+                    "have the same name, ignoring case",
                 )
             seen[name_key(name)] = name
 
@@ -105,7 +98,9 @@ def partition_fields(schema: StructType, partition_columns: Sequence[str]) -> li
     fields = []
     for name in partition_columns:
         if name_key(name) not in by_name:
-            raise PartitionColumnNotFoundError(column=name, available=schema.names)
+            raise DeltaError.of(
+                "DELTA_PARTITION_COLUMN_NOT_FOUND", column=name, available=schema.names
+            )
         fields.append(by_name[name_key(name)])
     return fields
 
@@ -177,14 +172,14 @@ def stored_schema(schema: StructType) -> StructType:
     """Return the part of a table's schema that new data files hold."""
     for path, data_type in types_within(schema):
         column = ".".join(path) or "the table"
-        error: type[UnsupportedDataTypeError] | None = None
+        error = None
         if isinstance(data_type, ArrayType | MapType):
             if any(isinstance(inner, NullType) for _, inner in types_within(data_type)):
-                error = NestedVoidError
+                error = "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE"
         elif isinstance(data_type, StructType) and without_void(data_type) is None:
-            error = EmptySchemaWriteError
+            error = "DELTA_CANNOT_WRITE_EMPTY_SCHEMA"
         if error is not None:
-            raise error(column=column, data_type=data_type.simpleString())
+            raise DeltaError.of(error, column=column, data_type=data_type.simpleString())
     stored = without_void(without_collations(schema))
     assert isinstance(stored, StructType)
     return stored

@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType
 
 from sparkdelta.base.protocol.type_changes import is_supported_type_change
 from sparkdelta.base.schema.type_folds import fields_within
-from sparkdelta.exceptions import InvalidSchemaError, UnsupportedTypeChangeError
+from sparkdelta.exceptions import DeltaError
 
 TYPE_CHANGES = "delta.typeChanges"
 
@@ -25,10 +25,16 @@ def check_type_changes(schema: DataType) -> None:
 
 def _check(change: object, column: str) -> None:
     if not isinstance(change, dict) or not {"fromType", "toType"} <= change.keys():
-        raise InvalidSchemaError(
-            problem=f"{TYPE_CHANGES} of column {column!r} is malformed: {change}"
+        raise DeltaError.of(
+            "DELTA_INVALID_SCHEMA",
+            problem=f"{TYPE_CHANGES} of column {column!r} is malformed: {change}",
         )
     from_type, to_type = str(change["fromType"]), str(change["toType"])
     if not is_supported_type_change(from_type, to_type):
         path = ".".join(filter(None, (column, change.get("fieldPath"))))
-        raise UnsupportedTypeChangeError(field=path, from_type=from_type, to_type=to_type)
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA",
+            field=path,
+            from_type=from_type,
+            to_type=to_type,
+        )

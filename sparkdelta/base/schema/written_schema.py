@@ -40,15 +40,7 @@ from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.store_assignment import can_assign, is_exact
 from sparkdelta.base.schema.table_schema import check_not_reserved, has_collations, plain_field
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within
-from sparkdelta.exceptions import (
-    DuplicateColumnsError,
-    InvalidColumnNameError,
-    InvalidPartitionColumnError,
-    MergeFieldsError,
-    MetadataMismatchError,
-    NoDataColumnError,
-    UnsupportedDataTypeError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidColumnNameError
 
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
 _WRITABLE = (
@@ -76,8 +68,10 @@ def check_columns(schema: StructType, *, any_names: bool = False) -> None:
         if isinstance(data_type, StructType):
             _check_names(data_type, path, any_names=any_names)
         elif not (parts(data_type) or _is_writable(data_type)):
-            raise UnsupportedDataTypeError(
-                column=".".join(path), data_type=data_type.simpleString()
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_DATA_TYPES",
+                column=".".join(path),
+                data_type=data_type.simpleString(),
             )
 
 
@@ -87,7 +81,8 @@ def check_collations(schema: StructType, protocol: Protocol) -> None:
         return
     for field in schema.fields:
         if has_collations(field.dataType):
-            raise UnsupportedDataTypeError(
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_DATA_TYPES",
                 column=field.name,
                 data_type=f"{field.dataType.simpleString()} (without the table feature collations)",
             )
@@ -96,12 +91,12 @@ def check_collations(schema: StructType, protocol: Protocol) -> None:
 def _check_names(struct: StructType, path: ColumnPath, *, any_names: bool) -> None:
     if not struct.fields:
         column = ".".join(path) or "the rows"
-        raise UnsupportedDataTypeError(column=column, data_type="struct<>")
+        raise DeltaError.of("DELTA_UNSUPPORTED_DATA_TYPES", column=column, data_type="struct<>")
     seen: set[str] = set()
     for name in struct.names:
         column = ".".join((*path, name))
         if name_key(name) in seen:
-            raise DuplicateColumnsError(columns=(column,))
+            raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=(column,))
         if not (any_names or _INVALID_CHARACTERS.isdisjoint(name)) or not name:
             raise InvalidColumnNameError(column=column)
         if not path:
@@ -116,20 +111,26 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
     for name in names:
         field = by_name.get(name_key(name))
         if field is None:
-            raise InvalidPartitionColumnError(column=name, problem="the data has no such column")
+            raise DeltaError.of(
+                "DELTA_INVALID_PARTITION_COLUMN", column=name, problem="the data has no such column"
+            )
         if field.name in spelled:
-            raise InvalidPartitionColumnError(column=name, problem="it is listed more than once")
+            raise DeltaError.of(
+                "DELTA_INVALID_PARTITION_COLUMN", column=name, problem="it is listed more than once"
+            )
         if not isinstance(field.dataType, AtomicType) or isinstance(
             field.dataType, BinaryType | VariantType
         ):
             problem = (
                 f"its type {field.dataType.simpleString()} is not allowed for partition columns"
             )
-            raise InvalidPartitionColumnError(column=name, problem=problem)
+            raise DeltaError.of("DELTA_INVALID_PARTITION_COLUMN", column=name, problem=problem)
         spelled.append(field.name)
     if spelled and len(spelled) == len(schema.fields):
-        raise NoDataColumnError(
-            column=", ".join(spelled), problem="these are all the columns of the table"
+        raise DeltaError.of(
+            "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION",
+            column=", ".join(spelled),
+            problem="these are all the columns of the table",
         )
     return tuple(spelled)
 
@@ -148,7 +149,7 @@ def matched_columns(
     unknown = [field.name for name, field in row_fields.items() if name not in table_names]
     if unknown:
         problem = f"the table has no column {', '.join(unknown)}"
-        raise MetadataMismatchError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_METADATA_MISMATCH", path=path, problem=problem)
     matched: list[tuple[StructField, str | None]] = []
     for field in table.fields:
         source = row_fields.get(name_key(field.name))
@@ -156,7 +157,8 @@ def matched_columns(
             can_assign(source.dataType, field.dataType)
             and (rounds or is_exact(source.dataType, field.dataType))
         ):
-            raise MergeFieldsError(
+            raise DeltaError.of(
+                "DELTA_FAILED_TO_MERGE_FIELDS",
                 column=field.name,
                 table_type=field.dataType.simpleString(),
                 row_type=source.dataType.simpleString(),

@@ -28,7 +28,6 @@ from sparkdelta.base.spark.job_names import named_jobs
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
-    DataFileNotFoundError,
     DeltaError,
     DriverReadTooLargeError,
     LogFileNotFoundError,
@@ -147,7 +146,7 @@ def _translated(text: str, version: Version | None, what: str, bound: int) -> De
         root, is_log, _ = missing["file"].partition(f"/{LOG_DIRECTORY}/")
         if is_log:
             return LogFileNotFoundError(path=root, version=version, file=missing["file"])
-        return DataFileNotFoundError(file=missing["file"], version=version)
+        return DeltaError.of("DELTA_FILE_NOT_FOUND", file=missing["file"], version=version)
     broken = _BROKEN_FILE.search(text)
     if broken is not None:
         root, is_log, name = broken["file"].partition(f"/{LOG_DIRECTORY}/")

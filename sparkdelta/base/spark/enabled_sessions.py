@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.base.spark.library_sessions import UTC, session_time_zone
 from sparkdelta.base.spark.spark_builders import builders_of
-from sparkdelta.exceptions import DeltaSparkPresentError
+from sparkdelta.exceptions import DeltaError
 
 Original = Callable[..., Any]
 Replacement = Callable[..., Any]
@@ -53,12 +53,12 @@ def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> N
 
     Raises
     ------
-    DeltaSparkPresentError
+    DELTA_SPARK_PRESENT
         delta-spark is there.
     """
     builders = builders_of(spark)
     if builders.has_delta_spark(spark):
-        raise DeltaSparkPresentError()
+        raise DeltaError.of("DELTA_SPARK_PRESENT")
     with _lock:
         for qualified, replacement in methods.items():
             owner, _, name = qualified.partition(".")

@@ -13,7 +13,7 @@ from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.spark.driver import delta_errors
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError, StorageError
+from sparkdelta.exceptions import DeltaError, StorageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,23 @@ def scan_data_files(spark: SparkSession, scan: ParquetScan, version: Version) ->
 
     Raises
     ------
-    DataFileNotFoundError
+    DELTA_FILE_NOT_FOUND
         A file does not exist.
     StorageError
         A file is empty.
-    DataFileNotReadError
+    DELTA_DATA_FILE_NOT_READ
         File names begin with ``_`` or ``.``, which Spark Connect cannot read.
     """
     files, engine = scan.files, engine_of(spark)
     if is_hidden(files[0]) and not engine.can("read hidden names"):
-        raise DataFileNotReadError(files=files, version=version)
+        raise DeltaError.of("DELTA_DATA_FILE_NOT_READ", files=files, version=version)
     try:
         with delta_errors(version):
             relation = engine.parquet_relation(scan)
     except FileNotFoundError as error:
-        raise DataFileNotFoundError(file=str(error.filename), version=version) from error
+        raise DeltaError.of(
+            "DELTA_FILE_NOT_FOUND", file=str(error.filename), version=version
+        ) from error
     found_uris = uris_of(files, relation.input_files, relation.empty, version)
     stamps = None
     if relation.stamps is not None:
@@ -86,7 +88,7 @@ def uris_of(
 
     Raises
     ------
-    DataFileNotFoundError, StorageError
+    DELTA_FILE_NOT_FOUND, StorageError
     """
     if empty:
         raise StorageError(path=empty[0], problem="the data file is empty (0 bytes)")
@@ -94,5 +96,5 @@ def uris_of(
     uris = {file: uri_by_path.get(plain_path(file)) for file in files}
     missing = [file for file, uri in uris.items() if uri is None]
     if missing:
-        raise DataFileNotFoundError(file=missing[0], version=version)
+        raise DeltaError.of("DELTA_FILE_NOT_FOUND", file=missing[0], version=version)
     return {file: uri for file, uri in uris.items() if uri is not None}

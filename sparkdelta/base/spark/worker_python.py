@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import PythonWorkerError
+from sparkdelta.exceptions import DeltaError
 
 _package = sys.modules[__name__.partition(".")[0]]
 cloudpickle.register_pickle_by_value(_package)  # type: ignore[no-untyped-call] # has no types
@@ -40,7 +40,7 @@ def worker_python(spark: SparkSession) -> Iterator[None]:
 
     Raises
     ------
-    PythonWorkerError
+    DELTA_PYTHON_WORKER_NOT_USABLE
         A required package is missing on the workers.
     """
     if not engine_of(spark).runs_workers_locally:
@@ -79,7 +79,7 @@ def _check(spark: SparkSession) -> None:
     except PythonException as error:
         lines = [line for line in str(error).splitlines() if "Error: " in line]
         problem = lines[-1].strip() if lines else str(error).partition("\n")[0]
-        raise PythonWorkerError(problem=problem.rstrip(".")) from None
+        raise DeltaError.of("DELTA_PYTHON_WORKER_NOT_USABLE", problem=problem.rstrip(".")) from None
     if row["problem"]:
-        raise PythonWorkerError(problem=row["problem"])
+        raise DeltaError.of("DELTA_PYTHON_WORKER_NOT_USABLE", problem=row["problem"])
     _checked.add(spark)

@@ -8,14 +8,14 @@ from typing import Protocol
 from sparkdelta.base.protocol.file_paths import is_absolute, plain_path, scheme_and_authority
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.storage.log_store import FileEntry
-from sparkdelta.exceptions import PathOutsideTableError
+from sparkdelta.exceptions import DeltaError
 
 
 class TableFiles(Protocol):
     """The files below the root of one table, except for the log.
 
     Paths are decoded, and relative to the root or absolute below it. Escapes such as ``%2F`` are
-    part of the name and not decoded again. All methods raise `PathOutsideTableError` for other
+    part of the name and not decoded again. All methods raise `DELTA_PATH_OUTSIDE_TABLE` for other
     paths, before anything is changed, and `StorageError` if the storage fails.
 
     Attributes
@@ -74,7 +74,7 @@ def relative_path(table_root: str, path: str) -> str:
         or segments[0] == LOG_DIRECTORY
         or "\0" in relative
     ):
-        raise PathOutsideTableError(path=path, table_root=table_root)
+        raise DeltaError.of("DELTA_PATH_OUTSIDE_TABLE", path=path, table_root=table_root)
     return relative
 
 

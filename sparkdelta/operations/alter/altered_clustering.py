@@ -16,7 +16,7 @@ from sparkdelta.base.protocol.table_features import TableFeature
 from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.declared_columns import check_clustering_columns
-from sparkdelta.exceptions import ClusterPartitionedTableError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.alteration import Alteration, alteration
 from sparkdelta.table.definition.clustering import (
     clustering_columns,
@@ -32,7 +32,11 @@ def cluster_by(snapshot: Snapshot, names: Sequence[str]) -> Alteration:
     """Return the alteration of the clustering columns; existing files stay as they are."""
     table = snapshot.configuration
     if table.partition_columns:
-        raise ClusterPartitionedTableError(path=snapshot.path, columns=table.partition_columns)
+        raise DeltaError.of(
+            "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
+            path=snapshot.path,
+            columns=table.partition_columns,
+        )
     before = clustering_columns(snapshot)
     paths = check_clustering_columns(table.schema, names, ())
     physical = tuple(physical_path(table.schema, path, table.column_mapping) for path in paths)

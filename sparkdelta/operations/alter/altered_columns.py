@@ -45,12 +45,9 @@ from sparkdelta.base.schema.type_widening import TYPE_CHANGES
 from sparkdelta.base.schema.written_schema import check_columns, clean_field
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
-    DropClusteringColumnError,
-    DropPartitionColumnError,
+    DeltaError,
     InvalidArgumentError,
     UnsupportedColumnChangeError,
-    UnsupportedDropError,
-    UnsupportedRenameError,
 )
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.clustering import clustering_columns
@@ -125,7 +122,7 @@ def rename_column(snapshot: Snapshot, path: ColumnPath, name: str) -> Alteration
     """Return the alteration that renames a column; data files keep the physical name."""
     table = snapshot.configuration
     if not table.is_mapped:
-        raise UnsupportedRenameError(path=snapshot.path)
+        raise DeltaError.of("DELTA_UNSUPPORTED_RENAME_COLUMN", path=snapshot.path)
     old = _field_path(table.schema, path)
     new = (*old[:-1], name)
     schema = with_renamed_column(table.schema, old, name)
@@ -147,7 +144,7 @@ def drop_columns(
     """Return the alteration that drops columns; data files keep their values."""
     table = snapshot.configuration
     if not table.is_mapped:
-        raise UnsupportedDropError(path=snapshot.path)
+        raise DeltaError.of("DELTA_UNSUPPORTED_DROP_COLUMN", path=snapshot.path)
     schema, dropped = table.schema, list[ColumnPath]()
     for path in paths:
         try:
@@ -166,10 +163,10 @@ def checked_drop(snapshot: Snapshot, paths: Sequence[ColumnPath]) -> Mapping[str
     table, clustering = snapshot.configuration, clustering_columns(snapshot) or ()
     for path in paths:
         if path[0] in table.partition_columns:
-            raise DropPartitionColumnError(column=path_text(path))
+            raise DeltaError.of("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", column=path_text(path))
         physical = physical_path_of(table, path)
         if any(column[: len(physical)] == physical for column in clustering):
-            raise DropClusteringColumnError(column=path_text(path))
+            raise DeltaError.of("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", column=path_text(path))
     check_unused(snapshot.log.spark, table, paths, path=snapshot.path)
     return _with_statistics_columns(
         table.properties, lambda p: None if any(_is_within(p, path) for path in paths) else p

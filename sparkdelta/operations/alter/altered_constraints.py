@@ -14,12 +14,7 @@ from sparkdelta.base.protocol.property_rules import CONSTRAINT
 from sparkdelta.base.schema.table_constraints import Constraint, RowRules
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import (
-    ConstraintExistsError,
-    ConstraintNotFoundError,
-    InvalidArgumentError,
-    NewConstraintViolatedError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.rule_expressions import check_expressions
@@ -41,7 +36,9 @@ def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration
         raise InvalidArgumentError(argument="name", problem="it is empty")
     key = _own_key(table, name)
     if key is not None:
-        raise ConstraintExistsError(name=name, expression=table.properties[key])
+        raise DeltaError.of(
+            "DELTA_CONSTRAINT_ALREADY_EXISTS", name=name, expression=table.properties[key]
+        )
     if not engine_of(spark).can("see plans"):
         problem = (
             "a Spark Connect client cannot check that it depends only on the row; add it from a "
@@ -63,7 +60,7 @@ def drop_constraint(snapshot: Snapshot, name: str, *, if_exists: bool = False) -
     existing = _own_key(table, name)
     if existing is None:
         if not if_exists:
-            raise ConstraintNotFoundError(name=name, path=snapshot.path)
+            raise DeltaError.of("DELTA_CONSTRAINT_DOES_NOT_EXIST", name=name, path=snapshot.path)
         return alteration(TableChange(table, table), "DROP CONSTRAINT", {"name": name})
     properties = {key: value for key, value in table.properties.items() if key != existing}
     after = with_schema(table, table.schema, properties=properties)
@@ -87,7 +84,8 @@ def _check_rows(snapshot: Snapshot, expression: str) -> None:
     row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
     some = violating.select(F.left(row, F.lit(_MAX_ROW_LENGTH)).alias("row")).limit(MAX_SHOWN_ROWS)
     rows = read_rows(some, what="rows that violate a constraint", bound=MAX_SHOWN_ROWS)
-    raise NewConstraintViolatedError(
+    raise DeltaError.of(
+        "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION",
         path=snapshot.path,
         expression=expression,
         num_rows=counts["number"],

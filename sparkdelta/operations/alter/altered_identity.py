@@ -16,7 +16,7 @@ from sparkdelta.base.schema.column_alterations import field_at, path_text, spell
 from sparkdelta.base.schema.table_constraints import Identity, row_rules, with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema, quoted
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.exceptions import ColumnNotFoundError, SyncIdentityError
+from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 from sparkdelta.operations.alter.altered_columns import shown_field
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import Alteration, alteration
@@ -35,7 +35,9 @@ def sync_identity(snapshot: Snapshot, path: ColumnPath) -> Alteration:
     rules = row_rules(table.schema, table.protocol, table.properties, path=snapshot.path)
     identity = rules.identities.get(field.name) if len(path) == 1 else None
     if identity is None:
-        raise SyncIdentityError(column=path_text(path))
+        raise DeltaError.of(
+            "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN", column=path_text(path)
+        )
     name = quoted(field.name)
     last = F.max(name) if identity.step > 0 else F.min(name)
     rows = snapshot.scan(columns=[field.name]).to_df().agg(last)

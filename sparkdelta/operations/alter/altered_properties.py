@@ -54,13 +54,7 @@ from sparkdelta.base.schema.column_ids import MAX_COLUMN_ID, with_own_names, wit
 from sparkdelta.base.schema.needed_features import needed_features
 from sparkdelta.base.schema.statistics_columns import check_statistics_columns
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.exceptions import (
-    AddConstraintsError,
-    ClusteringFeatureError,
-    ColumnMappingModeChangeError,
-    InvalidArgumentError,
-    UnsetPropertyError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.alter.unmapped_table import unmapped_table
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import (
@@ -91,9 +85,11 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     requested = changed_properties(others)
     for name in requested.configuration:
         if name.startswith(CONSTRAINT):
-            raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
+            raise DeltaError.of("DELTA_ADD_CONSTRAINTS", name=name.removeprefix(CONSTRAINT))
     if TableFeature.CLUSTERING.value in requested.features:
-        raise ClusteringFeatureError(path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED", path=snapshot.path
+        )
     table, preparation = snapshot.configuration, None
     features = requested.features
     if requested.configuration.get(COLUMN_MAPPING_MODE, "").lower() == "none" and table.is_mapped:
@@ -136,7 +132,9 @@ def unset_properties(
     spelled = {_own_spelling(table, name) for name in names}
     missing = sorted(spelled - table.properties.keys() - {COLUMN_MAPPING_MODE, COMMENT})
     if missing and not if_exists:
-        raise UnsetPropertyError(property=missing[0], path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_UNSET_NON_EXISTENT_PROPERTY", property=missing[0], path=snapshot.path
+        )
     for name in sorted(spelled & _OF_ENGINES):
         problem = "engines need it to read the table, and it cannot be unset"
         raise InvalidArgumentError(argument=name, problem=problem)
@@ -176,7 +174,11 @@ def with_properties(
     mode, schema = column_mapping_mode(protocol, configuration), table.schema
     if mode is not table.column_mapping:
         if mode is not ColumnMappingMode.NAME or table.is_mapped:
-            raise ColumnMappingModeChangeError(before=table.column_mapping.value, after=mode.value)
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
+                before=table.column_mapping.value,
+                after=mode.value,
+            )
         schema = with_own_names(without_ids(schema))
     version = iceberg_version(protocol, configuration)
     check_still_compatible(table.iceberg_version, version)

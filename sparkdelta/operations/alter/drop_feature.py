@@ -28,12 +28,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     DeltaConcurrentModificationException,
     DeltaError,
-    DropCheckpointError,
-    DropConflictError,
-    DropWaitsForRetentionError,
-    HistoryUsesFeatureError,
     MaxCommitRetriesExceededError,
-    ProtectedHistoryError,
 )
 from sparkdelta.operations.alter.dropped_features import (
     checked_drop,
@@ -114,23 +109,31 @@ class _Drop:
                 checkpoint_table(session, path, now_ms=self.now_ms, snapshot=ours)
         except (OSError, DeltaError) as error:
             problem = str(error)
-            raise DropCheckpointError(feature=self.name, path=path, problem=problem) from error
+            raise DeltaError.of(
+                "DELTA_FEATURE_DROP_CHECKPOINT_FAILED",
+                feature=self.name,
+                path=path,
+                problem=problem,
+            ) from error
 
     def _with_clean_history(self, snapshot: Snapshot, *, had_traces: bool) -> Snapshot:
         """Truncate the history, and check that it has no traces of the feature."""
         snapshot = self._with_barrier(snapshot)
-        waits = {
-            "feature": self.name,
-            "path": snapshot.path,
-            "retention": log_retention(snapshot.properties),
-            "short_retention": truncated_history_retention(snapshot.properties),
-        }
         if had_traces:
-            raise DropWaitsForRetentionError(**waits)
+            raise self._traces_left("DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD", snapshot)
         self._truncate(snapshot)
         if history_has_traces(snapshot, self.feature):
-            raise HistoryUsesFeatureError(**waits)
+            raise self._traces_left("DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST", snapshot)
         return snapshot
+
+    def _traces_left(self, error: str, snapshot: Snapshot) -> DeltaError:
+        return DeltaError.of(
+            error,
+            feature=self.name,
+            path=snapshot.path,
+            retention=log_retention(snapshot.properties),
+            short_retention=truncated_history_retention(snapshot.properties),
+        )
 
     def _with_truncated_history(self, snapshot: Snapshot) -> Snapshot:
         """Truncate the history, and check that no protected version is left."""
@@ -141,7 +144,12 @@ class _Drop:
         self._truncate(snapshot)
         if not _is_truncated(snapshot, version):
             retention = truncated_history_retention(snapshot.properties)
-            raise ProtectedHistoryError(path=snapshot.path, version=version, retention=retention)
+            raise DeltaError.of(
+                "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+                path=snapshot.path,
+                version=version,
+                retention=retention,
+            )
         return snapshot
 
     def _truncate(self, snapshot: Snapshot) -> None:
@@ -163,7 +171,9 @@ class _Drop:
                 return alteration.commit(snapshot, committer)
             except (DeltaConcurrentModificationException, MaxCommitRetriesExceededError):
                 snapshot = snapshot.refresh()
-        raise DropConflictError(feature=self.name, path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL", feature=self.name, path=snapshot.path
+        )
 
 
 def drop_feature(

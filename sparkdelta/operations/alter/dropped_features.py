@@ -24,16 +24,7 @@ from sparkdelta.base.schema.column_mapping import COLUMN_ID
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.exceptions import (
-    CheckpointProtectionDropError,
-    ConstraintsOfFeatureError,
-    DependentFeatureError,
-    DropFeatureError,
-    DropPropertyError,
-    FeatureNotPresentError,
-    TruncateHistoryError,
-    UnknownFeatureDropError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import list_log_files
@@ -70,32 +61,41 @@ def checked_drop(snapshot: Snapshot, name: str, *, truncates_history: bool) -> T
     """Return the feature of this name, if it can be dropped from the table."""
     table, feature = snapshot.configuration, known_feature(name)
     if feature is None and name.lower().startswith(PREFIX):
-        raise DropPropertyError(property=name)
+        raise DeltaError.of("DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY", property=name)
     if feature is None:
-        raise UnknownFeatureDropError(feature=name)
+        raise DeltaError.of("DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE", feature=name)
     if not is_supported(table.protocol, feature):
-        raise FeatureNotPresentError(feature=name, path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", feature=name, path=snapshot.path
+        )
     drop = FEATURES[feature].drop
     if drop is None:
         droppable = tuple(each.value for each in DROPPABLE)
-        raise DropFeatureError(feature=name, droppable=droppable)
+        raise DeltaError.of(
+            "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", feature=name, droppable=droppable
+        )
     is_protection = feature is TableFeature.CHECKPOINT_PROTECTION
     if truncates_history and not (drop.hides_history or is_protection):
-        raise TruncateHistoryError(feature=name)
+        raise DeltaError.of("DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED", feature=name)
     if is_protection and not truncates_history:
-        raise CheckpointProtectionDropError(path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
+            path=snapshot.path,
+        )
     dependents = [
         other.value
         for other in sorted(supported_features(table.protocol), key=lambda each: each.value)
         if feature in FEATURES[other].needs
     ]
     if dependents:
-        raise DependentFeatureError(feature=name, dependents=tuple(dependents))
+        raise DeltaError.of(
+            "DELTA_FEATURE_DROP_DEPENDENT_FEATURE", feature=name, dependents=tuple(dependents)
+        )
     constraints = tuple(
         key.removeprefix(CONSTRAINT) for key in table.properties if key.startswith(CONSTRAINT)
     )
     if feature is TableFeature.CHECK_CONSTRAINTS and constraints:
-        raise ConstraintsOfFeatureError(constraints=constraints)
+        raise DeltaError.of("DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE", constraints=constraints)
     return feature
 
 

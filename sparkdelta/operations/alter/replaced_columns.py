@@ -23,12 +23,7 @@ from sparkdelta.base.schema.declared_columns import bounded_text, declared_type
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.base.schema.type_folds import parts_together, with_parts
 from sparkdelta.base.schema.written_schema import check_columns
-from sparkdelta.exceptions import (
-    DuplicateColumnsError,
-    ReplaceColumnsError,
-    ReplaceIdentityColumnsError,
-    UnsupportedColumnChangeError,
-)
+from sparkdelta.exceptions import DeltaError, UnsupportedColumnChangeError
 from sparkdelta.operations.alter.altered_columns import (
     ColumnChange,
     altered,
@@ -52,7 +47,9 @@ def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alter
     """
     table = snapshot.configuration
     if any(IDENTITY_START in (column.metadata or {}) for column in table.schema.fields):
-        raise ReplaceIdentityColumnsError(path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED", path=snapshot.path
+        )
     replacement = _Replacement(any_names=table.is_mapped)
     schema = replacement.struct(table.schema, StructType(list(columns)), ())
     for declared, column in zip(columns, schema.fields, strict=True):
@@ -60,18 +57,20 @@ def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alter
             check_default(snapshot.log.spark, column)
     if replacement.dropped and not table.is_mapped:
         names = ", ".join(map(path_text, replacement.dropped))
-        raise ReplaceColumnsError(
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
             problem=f"{names} would be dropped, which needs column mapping; enable it first, "
-            "set_properties({'delta.columnMapping.mode': 'name'})"
+            "set_properties({'delta.columnMapping.mode': 'name'})",
         )
     properties = checked_drop(snapshot, replacement.dropped)
     for path, data_type in replacement.retyped:
         try:
             schema = retyped(snapshot, schema, path, data_type)
         except UnsupportedColumnChangeError as error:
-            raise ReplaceColumnsError(
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
                 problem=f"{error.column} is {error.before} and would be {error.after}; "
-                f"{error.problem}"
+                f"{error.problem}",
             ) from error
     shown = {"columns": [shown_field((column.name,), column) for column in columns]}
     return altered(snapshot, schema, "REPLACE COLUMNS", shown, None, properties)
@@ -97,7 +96,7 @@ class _Replacement:
         """Reorder a struct's fields like `after`, keeping their types."""
         names = [name_key(name) for name in after.names]
         if repeated := tuple(n for n in after.names if names.count(name_key(n)) > 1):
-            raise DuplicateColumnsError(columns=repeated)
+            raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=repeated)
         rest = {name_key(each.name): each for each in before.fields}
         fields, new = [], []
         for declared in map(bounded_text, after.fields):
@@ -109,18 +108,20 @@ class _Replacement:
                 fields.append(self._field(existing, declared, (*path, existing.name)))
         dropped = [(*path, each.name) for each in rest.values()]
         if new and dropped:
-            raise ReplaceColumnsError(
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
                 problem=f"{', '.join(map(path_text, dropped))} would be dropped and "
                 f"{', '.join(new)} added, which could be meant as a renaming; rename columns, or "
-                "drop some and add others in a statement each"
+                "drop some and add others in a statement each",
             )
         self.dropped.extend(dropped)
         return StructType(fields)
 
     def _new(self, declared: StructField, shown: str) -> StructField:
         if not declared.nullable:
-            raise ReplaceColumnsError(
-                problem=f"{shown} is NOT NULL, but existing rows have no value for a new column"
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+                problem=f"{shown} is NOT NULL, but existing rows have no value for a new column",
             )
         new = new_field(declared)
         check_columns(StructType([new]), any_names=self.any_names)
@@ -131,7 +132,10 @@ class _Replacement:
             raise _may_be_null(path)
         metadata, new_metadata = existing.metadata or {}, declared.metadata or {}
         if any(new_metadata[key] != metadata.get(key) for key in _GENERATION & new_metadata.keys()):
-            raise ReplaceColumnsError(problem=f"{path_text(path)} would be generated otherwise")
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+                problem=f"{path_text(path)} would be generated otherwise",
+            )
         bound = new_metadata.get(CHAR_OR_VARCHAR)
         if declared.dataType == existing.dataType and bound != metadata.get(CHAR_OR_VARCHAR):
             self.retyped.append(
@@ -166,7 +170,8 @@ def _holds_null(data_type: DataType) -> bool:
     )
 
 
-def _may_be_null(path: ColumnPath) -> ReplaceColumnsError:
-    return ReplaceColumnsError(
-        problem=f"{path_text(path)} would be NOT NULL, but existing rows may have nulls in it"
+def _may_be_null(path: ColumnPath) -> DeltaError:
+    return DeltaError.of(
+        "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        problem=f"{path_text(path)} would be NOT NULL, but existing rows may have nulls in it",
     )

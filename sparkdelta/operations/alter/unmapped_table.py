@@ -15,7 +15,7 @@ from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.schema.written_schema import check_columns
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidColumnNameError, InvalidNamesError
+from sparkdelta.exceptions import DeltaError, InvalidColumnNameError
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
@@ -41,7 +41,11 @@ def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> TableC
     try:
         check_columns(schema)
     except InvalidColumnNameError as error:
-        raise InvalidNamesError(column=error.column, path=snapshot.path) from None
+        raise DeltaError.of(
+            "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
+            column=error.column,
+            path=snapshot.path,
+        ) from None
     gone = (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
     properties = {k: v for k, v in before.properties.items() if k not in gone}
     if keeps_property:

@@ -19,14 +19,7 @@ from sparkdelta.base.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, i
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.local_data import empty_frame
-from sparkdelta.exceptions import (
-    ChangeDataColumnsError,
-    IncompatibleChangeDataError,
-    IncompatibleChangeSchemaError,
-    InvalidArgumentError,
-    MissingChangeDataError,
-    VersionNotFoundError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, VersionNotFoundError
 from sparkdelta.operations.changes.net_row_frames import (
     KIND,
     ROW_ID,
@@ -117,10 +110,15 @@ def _net_changes(
     assert after is not None
     configuration = after.configuration
     if CHANGE_TYPE in {name_key(name) for name in after.schema.names}:
-        raise ChangeDataColumnsError(columns=(CHANGE_TYPE,))
+        raise DeltaError.of("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", columns=(CHANGE_TYPE,))
     if before is not None and not configuration.reads_rows_of(before.metadata, path=after.path):
-        raise IncompatibleChangeDataError(
-            path=after.path, start=start, end=end, version=start - 1, schema_version=end
+        raise DeltaError.of(
+            "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA",
+            path=after.path,
+            start=start,
+            end=end,
+            version=start - 1,
+            schema_version=end,
         )
     scan = Scan(
         replace(after.state, configuration=with_kind(configuration), cached=None),
@@ -182,7 +180,9 @@ def _checked_configuration(
     metadata = _metadata_of_range(opening, commits, end)
     for version, each in metadata:
         if not is_on(each.configuration, ENABLE_CHANGE_DATA_FEED):
-            raise MissingChangeDataError(path=path, start=start, end=end, version=version)
+            raise DeltaError.of(
+                "DELTA_MISSING_CHANGE_DATA", path=path, start=start, end=end, version=version
+            )
     read = latest
     if end < read.version and (read.configuration.is_mapped or opening.configuration.is_mapped):
         zone = read.state.partition_time_zone
@@ -191,14 +191,18 @@ def _checked_configuration(
     taken = {name_key(name) for name in configuration.schema.names}
     doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
     if doubled:
-        raise ChangeDataColumnsError(columns=doubled)
+        raise DeltaError.of("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", columns=doubled)
     for version, each in metadata:
         if not configuration.reads_rows_of(each, path=path):
-            error = (
-                IncompatibleChangeDataError if version == start else IncompatibleChangeSchemaError
-            )
-            raise error(
-                path=path, start=start, end=end, version=version, schema_version=read.version
+            raise DeltaError.of(
+                "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"
+                if version == start
+                else "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
+                path=path,
+                start=start,
+                end=end,
+                version=version,
+                schema_version=read.version,
             )
     return configuration
 

@@ -376,7 +376,7 @@ def commit_batch(
 
     Raises
     ------
-    NumRecordsMismatchError
+    DELTA_NUM_RECORDS_MISMATCH
         Other rows were written than the statistics of the files tell.
     DeltaConcurrentModificationException
     """

@@ -25,7 +25,7 @@ from sparkdelta.base.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES, Z
 from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import ClusteredTableZOrderError, OptimizeFullError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.compaction.clustered_files import ClusteredFiles, files_to_cluster
 from sparkdelta.operations.compaction.compaction import (
     MAX_COMMIT_BYTES,
@@ -180,9 +180,10 @@ def optimize_files(
 
     Raises
     ------
-    ClusteredTableZOrderError, OptimizeFullError
+    DELTA_CLUSTERING_WITH_ZORDER_BY, DELTA_OPTIMIZE_FULL_NOT_SUPPORTED
         The table is clustered, or is not.
-    ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
+    DELTA_ZORDERING_ON_PARTITION_COLUMN, DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST,
+    DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
         Rows cannot be put in the order of a column.
     """
     change, table = unchanged_table(snapshot), snapshot.configuration
@@ -229,9 +230,9 @@ def optimize_files(
 def _check_clustering(snapshot: Snapshot, change: TableChange, request: OptimizeRequest) -> None:
     path = snapshot.path
     if is_supported(snapshot.protocol, TableFeature.CLUSTERING) and request.zorder_by:
-        raise ClusteredTableZOrderError(path=path, columns=request.zorder_by)
+        raise DeltaError.of("DELTA_CLUSTERING_WITH_ZORDER_BY", path=path, columns=request.zorder_by)
     if request.is_full and not change.clustering_columns:
-        raise OptimizeFullError(path=path)
+        raise DeltaError.of("DELTA_OPTIMIZE_FULL_NOT_SUPPORTED", path=path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

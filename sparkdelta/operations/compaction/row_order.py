@@ -22,11 +22,7 @@ from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.table_schema import quoted, quoted_path, type_of_path
 from sparkdelta.base.spark.driver import read_rows, read_table
 from sparkdelta.base.spark.row_range_frames import hashed_numbers, separate_places
-from sparkdelta.exceptions import (
-    ZOrderingColumnNotFoundError,
-    ZOrderingOnPartitionColumnError,
-    ZOrderingWithoutStatisticsError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.compaction.curve_order_frames import curve_key, in_curve_order
 from sparkdelta.operations.compaction.curve_rules import Curve, CurveRanges
 from sparkdelta.table.log.configuration import TableConfiguration
@@ -108,7 +104,8 @@ def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[Col
 
     Raises
     ------
-    ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
+    DELTA_ZORDERING_ON_PARTITION_COLUMN, DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST,
+    DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
     """
     paths = []
     for name in names:
@@ -116,9 +113,11 @@ def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[Col
             path = find_column(table.schema, name_parts(name)).path
         except UnusableError:
             available = table.schema.names
-            raise ZOrderingColumnNotFoundError(column=name, available=available) from None
+            raise DeltaError.of(
+                "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST", column=name, available=available
+            ) from None
         if path[0] in table.partition_columns:
-            raise ZOrderingOnPartitionColumnError(column=name)
+            raise DeltaError.of("DELTA_ZORDERING_ON_PARTITION_COLUMN", column=name)
         paths.append(path)
     without = [
         name
@@ -126,7 +125,7 @@ def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[Col
         if physical_path(table.schema, path, table.column_mapping) not in table.statistics_columns
     ]
     if without:
-        raise ZOrderingWithoutStatisticsError(columns=without)
+        raise DeltaError.of("DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS", columns=without)
     return tuple(paths)
 
 

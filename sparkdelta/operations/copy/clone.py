@@ -26,13 +26,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import (
-    CloneTargetNotEmptyError,
-    CloneWithoutStatisticsError,
-    InvalidArgumentError,
-    NonEmptyLocationError,
-    TableAlreadyExistsError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.copy.cloned_table import cloned_table, shallow_files
 from sparkdelta.operations.copy.copied_table import copy_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
@@ -165,12 +159,12 @@ def _replaced(
     before = find_snapshot(spark, store)
     if before is None:
         if not store.is_alone():
-            raise NonEmptyLocationError(path=store.table_root)
+            raise DeltaError.of("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", path=store.table_root)
         return None
     if not options.replace:
-        raise TableAlreadyExistsError(path=store.table_root)
+        raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=store.table_root)
     if not options.deep and _totals(before)["files"]:
-        raise CloneTargetNotEmptyError(path=store.table_root)
+        raise DeltaError.of("DELTA_UNSUPPORTED_NON_EMPTY_CLONE", path=store.table_root)
     return before
 
 
@@ -238,4 +232,6 @@ def _check_counted(source: Snapshot) -> None:
     uncounted = source.add_files().filter(F.isnull(F.col(STATS_PARSED)[NUM_RECORDS]))
     rows = read_rows(uncounted.select("path").limit(1), what="file without statistics", bound=1)
     if rows:
-        raise CloneWithoutStatisticsError(path=source.path, file=rows[0]["path"])
+        raise DeltaError.of(
+            "DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS", path=source.path, file=rows[0]["path"]
+        )

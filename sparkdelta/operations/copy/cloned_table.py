@@ -31,7 +31,7 @@ from sparkdelta.base.protocol.table_properties import (
 from sparkdelta.base.schema.column_ids import MAX_COLUMN_ID
 from sparkdelta.base.schema.table_constraints import with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema
-from sparkdelta.exceptions import AddConstraintsError, ColumnMappingModeChangeError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter.altered_properties import with_properties
 from sparkdelta.table.definition.clustering import clustering_columns, clustering_domain
 from sparkdelta.table.definition.table_change import (
@@ -80,8 +80,10 @@ def cloned_table(
         features = {feature.value for feature in supported_features(protocol)}
         protocol = upgraded_protocol(before.protocol, features)
         if before.column_mapping is not after.column_mapping:
-            raise ColumnMappingModeChangeError(
-                before=before.column_mapping.value, after=after.column_mapping.value
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
+                before=before.column_mapping.value,
+                after=after.column_mapping.value,
             )
         if marks := identity_marks(before, after):
             schema_text = with_marks(schema_text, marks)
@@ -125,12 +127,14 @@ def _with_overrides(
     requested = changed_properties(properties)
     for name in requested.configuration:
         if name.startswith(CONSTRAINT):
-            raise AddConstraintsError(name=name.removeprefix(CONSTRAINT))
+            raise DeltaError.of("DELTA_ADD_CONSTRAINTS", name=name.removeprefix(CONSTRAINT))
     configuration = {**source.properties, **requested.configuration}
     source_mode = source.column_mapping.value
     mode = requested.configuration.get(COLUMN_MAPPING_MODE, source_mode).lower()
     if mode != source_mode:
-        raise ColumnMappingModeChangeError(before=source_mode, after=mode)
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE", before=source_mode, after=mode
+        )
     # A catalog manages the tables that it was told of, not their clones.
     if is_supported(source.protocol, TableFeature.CATALOG_MANAGED):
         protocol = without_feature(source.protocol, TableFeature.CATALOG_MANAGED)

@@ -24,7 +24,7 @@ from sparkdelta.base.protocol.file_paths import plain_path, resolve
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.roaring_bitmaps import encode_chunks
 from sparkdelta.base.storage.worker_files import WorkerFiles
-from sparkdelta.exceptions import DataFileNotFoundError, StorageError
+from sparkdelta.exceptions import DeltaError, StorageError
 from sparkdelta.table.rows.footer_statistics_workers import URI_CHARACTERS
 from sparkdelta.table.vectors.deletion_vector_workers import read_deletion_vector
 from sparkdelta.table.vectors.deletion_vector_writing_workers import (
@@ -107,7 +107,7 @@ class CloneWriter:
                     while chunk := file.read(_CHUNK_BYTES):
                         written.write(chunk)
         except FileNotFoundError:
-            raise DataFileNotFoundError(file=source, version=self.version) from None
+            raise DeltaError.of("DELTA_FILE_NOT_FOUND", file=source, version=self.version) from None
         copied = self.files.size(target)
         if copied != size:
             problem = f"its copy {target} has {copied} bytes instead of {size}"
@@ -123,7 +123,9 @@ class CloneWriter:
                 rows = read_deletion_vector(vector, files=self.files, table_root=self.source_root)
             except FileNotFoundError:
                 file = str(vector.absolute_path(self.source_root))
-                raise DataFileNotFoundError(file=file, version=self.version) from None
+                raise DeltaError.of(
+                    "DELTA_FILE_NOT_FOUND", file=file, version=self.version
+                ) from None
             pending.append((add, encode_chunks(rows)))
             if sum(len(data) for _, data in pending) >= VECTOR_FILE_BYTES:
                 yield from self._in_one_file(pending)

@@ -36,12 +36,7 @@ from sparkdelta.base.protocol.partition_values import NO_VALUE
 from sparkdelta.base.schema.statistics_columns import statistics_columns, string_prefix_length
 from sparkdelta.base.schema.statistics_schema import leaves
 from sparkdelta.base.storage.worker_files import WorkerFiles
-from sparkdelta.exceptions import (
-    ConvertNonParquetError,
-    FileFooterError,
-    PartitionColumnCountError,
-    PartitionColumnNameError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.parquet_type_workers import UnsupportedColumnError, spark_schema
 from sparkdelta.operations.vacuum.file_listing_workers import FileLister
 from sparkdelta.table.rows.footer_statistics_workers import URI_CHARACTERS, file_statistics
@@ -76,7 +71,7 @@ _OF_OTHERS = {"_spark_metadata": "Spark's file stream sink", ".hoodie": "Hudi"}
 class ParquetLister(FileLister):
     """A lister of all files and directories except hidden ones.
 
-    Directories of other table formats are a ConvertNonParquetError.
+    Directories of other table formats are a DELTA_CONVERT_NON_PARQUET_TABLE.
     """
 
     visible: str = ""
@@ -84,7 +79,9 @@ class ParquetLister(FileLister):
     def _is_hidden(self, path: str) -> bool:
         name = path.rpartition("/")[2]
         if name in _OF_OTHERS:
-            raise ConvertNonParquetError(source=_OF_OTHERS[name], table=self.root)
+            raise DeltaError.of(
+                "DELTA_CONVERT_NON_PARQUET_TABLE", source=_OF_OTHERS[name], table=self.root
+            )
         return name.startswith(("_", ".")) and "=" not in name
 
 
@@ -120,7 +117,9 @@ class ConvertedFileReader:
     def _row(self, path: str, length: int, modificationTime: int) -> dict[str, Any]:  # noqa: N803
         relative = path.removeprefix(f"{self.root}/")
         if _OF_ICEBERG(relative):
-            raise ConvertNonParquetError(source="Iceberg", table=self.root)
+            raise DeltaError.of(
+                "DELTA_CONVERT_NON_PARQUET_TABLE", source="Iceberg", table=self.root
+            )
         partition = self._partition(path, relative)
         names = [name for name, _ in partition]
         try:
@@ -130,7 +129,9 @@ class ConvertedFileReader:
                 stats = self._statistics(file, schema, names) if self.collects_statistics else None
         except (pa.ArrowException, OSError, NotConvertibleError, UnsupportedColumnError) as error:
             problem = str(error).partition("\n")[0].rstrip(".")
-            raise FileFooterError(path=path, problem=problem) from None
+            raise DeltaError.of(
+                "DELTA_FAILED_READ_FILE_FOOTER", path=path, problem=problem
+            ) from None
         uri = quote(relative, safe=URI_CHARACTERS)
         return {
             # A colon in the name of the first directory would end a scheme.
@@ -161,10 +162,20 @@ class ConvertedFileReader:
             return levels
         if len(expected) != len(levels):
             names = ", ".join(name for name, _ in levels)
-            raise PartitionColumnCountError(path=path, expected=", ".join(expected), found=names)
+            raise DeltaError.of(
+                "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
+                path=path,
+                expected=", ".join(expected),
+                found=names,
+            )
         for column, (name, _) in zip(expected, levels, strict=True):
             if name_key(column) != name_key(name):
-                raise PartitionColumnNameError(path=path, expected=column, found=name)
+                raise DeltaError.of(
+                    "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME",
+                    path=path,
+                    expected=column,
+                    found=name,
+                )
         return [(column, value) for column, (_, value) in zip(expected, levels, strict=True)]
 
     def _statistics(self, file: pq.ParquetFile, schema: StructType, partition: list[str]) -> str:

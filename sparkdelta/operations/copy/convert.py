@@ -22,12 +22,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_storage import worker_files
-from sparkdelta.exceptions import (
-    ConvertNonParquetError,
-    ConvertRowTrackingError,
-    MissingProviderError,
-    PathOutsideTableError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.conversion_workers import IS_HIDDEN, ParquetLister
 from sparkdelta.operations.copy.converted_table import ConvertOptions, convert_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
@@ -81,7 +76,7 @@ def convert(spark: SparkSession, path: str, options: ConvertOptions) -> ConvertR
         check_data_writable(table.protocol, path=root)
         tracks_rows = is_supported(table.protocol, TableFeature.ROW_TRACKING)
         if tracks_rows and not options.collects_statistics:
-            raise ConvertRowTrackingError(path=root)
+            raise DeltaError.of("DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS", path=root)
         done = Transaction(
             spark=spark,
             store=store,
@@ -119,7 +114,7 @@ def _listed(session: SparkSession, root: str, stage: Staging) -> DataFrame:
     entries = list_directory(lister, stage, {}, by_workers=files.is_near(root))
     links = entries.filter(f"isOther AND NOT path RLIKE '(^|/){IS_HIDDEN}$'").select("path")
     for row in read_rows(links.limit(1), what="symbolic link among files", bound=1):
-        raise PathOutsideTableError(path=row["path"], table_root=root)
+        raise DeltaError.of("DELTA_PATH_OUTSIDE_TABLE", path=row["path"], table_root=root)
     return entries.filter("NOT isDir AND NOT isOther").select(
         F.concat(F.lit(f"{root}/"), "path").alias("path"), "length", "modificationTime"
     )
@@ -132,8 +127,8 @@ def parquet_path(identifier: str) -> str:
     """
     match = _IDENTIFIER.fullmatch(identifier.strip()) if isinstance(identifier, str) else None
     if match is None:
-        raise MissingProviderError(identifier=str(identifier))
+        raise DeltaError.of("DELTA_MISSING_PROVIDER_FOR_CONVERT", identifier=str(identifier))
     path = match["path"].replace("``", "`")
     if match["source"].lower() not in ("parquet", "delta"):
-        raise ConvertNonParquetError(source=match["source"], table=path)
+        raise DeltaError.of("DELTA_CONVERT_NON_PARQUET_TABLE", source=match["source"], table=path)
     return path

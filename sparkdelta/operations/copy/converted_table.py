@@ -34,13 +34,7 @@ from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
-from sparkdelta.exceptions import (
-    EmptyDirectoryError,
-    FileSchemaMergeError,
-    InvalidArgumentError,
-    PartitionColumnCountError,
-    PartitionValueCastError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.copy.conversion_workers import (
     CONVERTED,
     ConvertedFileReader,
@@ -114,7 +108,7 @@ def convert_files(
         bound=1,
     )
     if not totals["files"]:
-        raise EmptyDirectoryError(directory=root)
+        raise DeltaError.of("DELTA_EMPTY_DIRECTORY", directory=root)
     reader = ConvertedFileReader(
         files=worker_files(spark, root, {}),
         root=root,
@@ -179,8 +173,11 @@ def _inferred_partition(files: DataFrame) -> StructType:
     )
     names = rows[0]["names"]
     if len(rows) > 1:
-        raise PartitionColumnCountError(
-            path=rows[1]["path"], expected=", ".join(names), found=", ".join(rows[1]["names"])
+        raise DeltaError.of(
+            "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
+            path=rows[1]["path"],
+            expected=", ".join(names),
+            found=", ".join(rows[1]["names"]),
         )
     if not names:
         return StructType()
@@ -212,8 +209,11 @@ def _check_values(files: DataFrame, partition: StructType) -> None:
         )
         for row in read_rows(wrong.limit(1), what="partition value of another type", bound=1):
             data_type = column.dataType.simpleString()
-            raise PartitionValueCastError(
-                column=column.name, value=row["value"], data_type=data_type
+            raise DeltaError.of(
+                "DELTA_FAILED_CAST_PARTITION_VALUE",
+                column=column.name,
+                value=row["value"],
+                data_type=data_type,
             )
 
 
@@ -232,7 +232,9 @@ def _merged_schema(files: DataFrame) -> StructType:
         try:
             merged = merged_file_schemas(merged, StructType.fromJson(json.loads(row["schema"])))
         except UnmergeableTypesError as error:
-            raise FileSchemaMergeError(file=row["path"], problem=str(error)) from None
+            raise DeltaError.of(
+                "DELTA_FAILED_MERGE_SCHEMA_FILE", file=row["path"], problem=str(error)
+            ) from None
     return merged
 
 

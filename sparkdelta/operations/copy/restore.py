@@ -19,10 +19,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
-    RestoredFilesError,
-    RestoreTimestampEarlierError,
-    RestoreTimestampGreaterError,
-    RestoreVersionError,
+    DeltaError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
     VersionNotFoundError,
@@ -130,12 +127,18 @@ def _version_at(spark: SparkSession, path: str, timestamp: str) -> Version:
     try:
         return version_at_timestamp(spark, path, timestamp)
     except TimestampEarlierThanCommitRetentionError as error:
-        raise RestoreTimestampEarlierError(
-            timestamp=error.timestamp, earliest=error.earliest, path=error.path
+        raise DeltaError.of(
+            "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER",
+            timestamp=error.timestamp,
+            earliest=error.earliest,
+            path=error.path,
         ) from None
     except TimestampGreaterThanCommitError as error:
-        raise RestoreTimestampGreaterError(
-            timestamp=error.timestamp, latest=error.latest, path=error.path
+        raise DeltaError.of(
+            "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER",
+            timestamp=error.timestamp,
+            latest=error.latest,
+            path=error.path,
         ) from None
 
 
@@ -145,8 +148,12 @@ def _earlier(now: Snapshot, version: Version, options: Mapping[str, str] | None)
             now.log.spark, now.path, version=version, store=now.log.store, options=options
         )
     except VersionNotFoundError as error:
-        raise RestoreVersionError(
-            version=version, earliest=error.earliest, latest=now.version, path=now.path
+        raise DeltaError.of(
+            "DELTA_CANNOT_RESTORE_TABLE_VERSION",
+            version=version,
+            earliest=error.earliest,
+            latest=now.version,
+            path=now.path,
         ) from None
 
 
@@ -194,4 +201,6 @@ def _check_restored(spark: SparkSession, actions: DataFrame, count: int, then: S
         problems = [f"{path} {problem}" for _, path, problem in findings[:MAX_SHOWN_FILES]]
         if len(findings) > MAX_SHOWN_FILES:
             problems.append("and others")
-        raise RestoredFilesError(path=then.path, version=then.version, problems=problems)
+        raise DeltaError.of(
+            "DELTA_CANNOT_RESTORE_FILES", path=then.path, version=then.version, problems=problems
+        )

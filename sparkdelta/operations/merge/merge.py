@@ -18,7 +18,7 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError, NumRecordsMismatchError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.merge.merge_checks import check_merge
 from sparkdelta.operations.merge.merge_clauses import Clause, MergeClause, resolve_clauses
 from sparkdelta.operations.merge.merge_matching import (
@@ -175,14 +175,15 @@ def _checked(matches: MergeMatches, modified: ModifiedFiles) -> MergeMatches:
 
     Raises
     ------
-    NumRecordsMismatchError
+    DELTA_NUM_RECORDS_MISMATCH
         The deletion vectors delete another number of rows.
     """
     if modified.num_rows != matches.num_updated + matches.num_deleted:
         matches = matches.counted_by_row()
     expected = matches.num_updated + matches.num_deleted
     if modified.num_rows != expected:
-        raise NumRecordsMismatchError(
+        raise DeltaError.of(
+            "DELTA_NUM_RECORDS_MISMATCH",
             path=matches.merge.snapshot.path,
             operation=OPERATION,
             expected=expected,

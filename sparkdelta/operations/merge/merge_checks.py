@@ -26,11 +26,12 @@ def check_merge(merge: ResolvedMerge, condition: str | Column, frames: MergeFram
 
     Raises
     ------
-    UnresolvedMergeExpressionError
+    DELTA_MERGE_UNRESOLVED_EXPRESSION
         One names a column that is not there, or is one of the other side.
-    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+    DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
+    DELTA_AGGREGATION_NOT_SUPPORTED
         A condition depends on more than the row.
-    InvalidConditionError, InvalidAssignmentError
+    InvalidConditionError, DELTA_INVALID_ASSIGNMENT
         Spark cannot evaluate a condition or value.
     """
     _check_condition(frames.both, condition, "ON")

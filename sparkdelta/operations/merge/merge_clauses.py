@@ -20,19 +20,7 @@ from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.schema.schema_merging import merged_schema
 from sparkdelta.base.schema.table_constraints import RowRules, row_rules
 from sparkdelta.base.schema.table_schema import RESERVED_PREFIX, field_named, quoted
-from sparkdelta.exceptions import (
-    DuplicateColumnsError,
-    DuplicateInsertColumnsError,
-    IdentityInsertError,
-    IdentityUpdateError,
-    MergeVoidColumnError,
-    MissingMergeClauseError,
-    NestedInsertColumnError,
-    NonLastMatchedClauseError,
-    NonLastNotMatchedBySourceClauseError,
-    NonLastNotMatchedClauseError,
-    UnresolvedMergeExpressionError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.schema_changes import with_merged_schema
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.rows.assigned_row_frames import Assigned, Assignments, ColumnValue, Origin
@@ -156,16 +144,20 @@ def resolve_clauses(
 
     Raises
     ------
-    MissingMergeClauseError, NonLastMatchedClauseError, NonLastNotMatchedClauseError
-    NonLastNotMatchedBySourceClauseError
+    DELTA_MERGE_MISSING_WHEN, DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION,
+    DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION
+    DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION
         There is no clause, or one that keeps others from ever applying.
-    UnresolvedMergeExpressionError, MissingSetColumnError, NonStructFieldUpdateError
+    DELTA_MERGE_UNRESOLVED_EXPRESSION, DELTA_MISSING_SET_COLUMN,
+    DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT
         A clause assigns or needs a column or field that is not there.
-    ConflictingSetColumnsError, DuplicateInsertColumnsError, NestedInsertColumnError
+    DELTA_CONFLICT_SET_COLUMN, DELTA_DUPLICATE_COLUMNS_ON_INSERT,
+    DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION
         The assignments of a clause do not go together.
-    IdentityUpdateError, IdentityInsertError
+    DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED,
+    DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
         An identity column is assigned that must not be.
-    MergeVoidColumnError, DuplicateColumnsError
+    DELTA_MERGE_ADD_VOID_COLUMN, DELTA_DUPLICATE_COLUMNS_FOUND
         The columns of the source cannot be those of a table.
     """
     _check_order(clauses, path)
@@ -189,20 +181,20 @@ def resolve_clauses(
 
 
 _NON_LAST = {
-    "WHEN MATCHED": NonLastMatchedClauseError,
-    "WHEN NOT MATCHED": NonLastNotMatchedClauseError,
-    "WHEN NOT MATCHED BY SOURCE": NonLastNotMatchedBySourceClauseError,
+    "WHEN MATCHED": "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION",
+    "WHEN NOT MATCHED": "DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION",
+    "WHEN NOT MATCHED BY SOURCE": "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION",
 }
 
 
 def _check_order(clauses: Sequence[MergeClause], path: str) -> None:
     if not clauses:
-        raise MissingMergeClauseError(path=path)
+        raise DeltaError.of("DELTA_MERGE_MISSING_WHEN", path=path)
     for rows, error in _NON_LAST.items():
         same = [clause for clause in clauses if clause.kind.rows == rows]
         for number, clause in enumerate(same[:-1], start=1):
             if clause.condition is None:
-                raise error(number=number)
+                raise DeltaError.of(error, number=number)
 
 
 def _assigned_fields(
@@ -233,7 +225,7 @@ def _fields_of(
 
     Raises
     ------
-    MergeVoidColumnError
+    DELTA_MERGE_ADD_VOID_COLUMN
         The table has no such column.
     """
     fields = []
@@ -249,7 +241,7 @@ def _fields_of(
         elif within is None and not isinstance(field.dataType, NullType):
             fields.append(field)
         elif within is None and own is None:
-            raise MergeVoidColumnError(column=".".join((*base, field.name)))
+            raise DeltaError.of("DELTA_MERGE_ADD_VOID_COLUMN", column=".".join((*base, field.name)))
     return StructType(fields)
 
 
@@ -288,7 +280,7 @@ class _Resolution:
         given = [own for own in self.source.names if name_key(own) == name_key(name)]
         inserts = kind is Clause.NOT_MATCHED_INSERT
         if len(given) > 1:
-            raise DuplicateColumnsError(columns=given)
+            raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=given)
         if given:
             self._check_identity(name, inserts=inserts)
             keeps_fields = self.evolves and not inserts
@@ -303,9 +295,11 @@ class _Resolution:
             unknown = partial(unresolved, Clause.NOT_MATCHED_INSERT)
             name, *field = column_path(self.schema, text, alias=self.alias, unknown=unknown)
             if field:
-                raise NestedInsertColumnError(column=".".join((name, *field)))
+                raise DeltaError.of(
+                    "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION", column=".".join((name, *field))
+                )
             if name in values:
-                raise DuplicateInsertColumnsError(columns=[name])
+                raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_ON_INSERT", columns=[name])
             if is_default(value):
                 values[name] = Origin.FILLED
             else:
@@ -319,14 +313,14 @@ class _Resolution:
         if identity is None:
             return
         if not inserts:
-            raise IdentityUpdateError(column=name)
+            raise DeltaError.of("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", column=name)
         if not identity.allows_explicit_values:
-            raise IdentityInsertError(column=name)
+            raise DeltaError.of("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", column=name)
 
 
-def unresolved(
-    clause: object, name: str, available: Sequence[str]
-) -> UnresolvedMergeExpressionError:
+def unresolved(clause: object, name: str, available: Sequence[str]) -> DeltaError:
     """Return the error for a name that is none of the columns that a part of the merge can use."""
     visible = [column for column in available if not column.startswith(RESERVED_PREFIX)]
-    return UnresolvedMergeExpressionError(column=name, clause=str(clause), available=visible)
+    return DeltaError.of(
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION", column=name, clause=str(clause), available=visible
+    )

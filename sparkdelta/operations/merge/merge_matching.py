@@ -18,7 +18,7 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.match_terms import EqualKey, MatchTerms
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import MultipleSourceRowsError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.merge.merge_clauses import Clause
 from sparkdelta.operations.merge.merge_keys import source_keys
 from sparkdelta.operations.merge.merge_pairs import (
@@ -125,7 +125,7 @@ class MergeMatches:
 
         Raises
         ------
-        MultipleSourceRowsError
+        DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE
             Several rows of the source match the same row of the table.
         """
         if self.is_counted_by_row:
@@ -181,7 +181,7 @@ def find_matches(merge: StagedMerge) -> MergeMatches:
 
     Raises
     ------
-    MultipleSourceRowsError
+    DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE
         Several rows of the source match the same row of the table.
     """
     source, stage, snapshot = merge.source, merge.stage, merge.snapshot
@@ -345,7 +345,8 @@ def _check_repeated(
     """Refuse rows of the table that match several rows of the source."""
     num_repeated = sum(each.num_repeated for each in counts)
     if num_repeated and not _allows_repeated(merge):
-        raise MultipleSourceRowsError(
+        raise DeltaError.of(
+            "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
             path=merge.snapshot.path,
             num_rows=num_repeated,
             keys=_shown_keys(merge.source, pairs.by_row.filter(REPEATED), keys),

@@ -77,7 +77,7 @@ class MergeOutput:
 
         Raises
         ------
-        NumRecordsMismatchError
+        DELTA_NUM_RECORDS_MISMATCH
             Other rows were written than matched.
         """
         writer, change, snapshot = self.writer, self.writer.change, self.merge.snapshot

@@ -24,7 +24,7 @@ from sparkdelta.base.protocol.table_properties import declared_file_size
 from sparkdelta.base.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import ClusteredTablePredicateError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.compaction.compaction import (
     MAX_COMMIT_BYTES,
     described_files,
@@ -103,15 +103,16 @@ def optimize(
 
     Raises
     ------
-    NonPartitionColumnReferenceError, ClusteredTablePredicateError
+    NonPartitionColumnReferenceError, DELTA_CLUSTERING_WITH_PARTITION_PREDICATE
         `where` uses another column, or the table is clustered.
-    ZOrderingOnPartitionColumnError, ZOrderingColumnNotFoundError, ZOrderingWithoutStatisticsError
+    DELTA_ZORDERING_ON_PARTITION_COLUMN, DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST,
+    DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
         Rows cannot be put in the order of one of the columns.
-    ClusteredTableZOrderError, OptimizeFullError
+    DELTA_CLUSTERING_WITH_ZORDER_BY, DELTA_OPTIMIZE_FULL_NOT_SUPPORTED
         `zorder_by` is for tables that are not clustered, `full` for those that are.
     ConcurrentDeleteReadException
         Another commit changed or removed one of the files meanwhile.
-    WriteNotImplementedError
+    DELTA_WRITE_NOT_IMPLEMENTED
         No rows can be written into the table.
 
     References
@@ -140,7 +141,7 @@ def optimize_table(
     """Optimize the files of a table, or of the partitions that a condition selects."""
     check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.MAINTENANCE)
     if where is not None and is_supported(snapshot.protocol, TableFeature.CLUSTERING):
-        raise ClusteredTablePredicateError(path=snapshot.path)
+        raise DeltaError.of("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", path=snapshot.path)
     adds = chosen_partitions(snapshot, where, operation=OPERATION)
     request = replace(request, predicate=condition_parameter(where))
     with jobs_of(snapshot.path, snapshot.version):

@@ -23,12 +23,7 @@ from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.stream_source import ReadLimit
-from sparkdelta.exceptions import (
-    ChangeDataColumnsError,
-    InvalidExcludeRegexError,
-    MissingChangeDataError,
-    VersionNotFoundError,
-)
+from sparkdelta.exceptions import DeltaError, VersionNotFoundError
 from sparkdelta.operations.stream.stream_batches import BatchPlanner, QueryState
 from sparkdelta.operations.stream.stream_changes import ChangePlanner
 from sparkdelta.operations.stream.stream_offset_rules import BEFORE_FILES, StreamOffset
@@ -184,11 +179,17 @@ def read_stream(
 def _check_change_feed(opened: Snapshot) -> None:
     if not is_on(opened.properties, ENABLE_CHANGE_DATA_FEED):
         version = opened.version
-        raise MissingChangeDataError(path=opened.path, start=version, end=version, version=version)
+        raise DeltaError.of(
+            "DELTA_MISSING_CHANGE_DATA",
+            path=opened.path,
+            start=version,
+            end=version,
+            version=version,
+        )
     taken = {name_key(name) for name in opened.schema.names}
     doubled = tuple(name for name in CHANGE_COLUMNS if name in taken)
     if doubled:
-        raise ChangeDataColumnsError(columns=doubled)
+        raise DeltaError.of("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", columns=doubled)
 
 
 def _check_regex(spark: SparkSession, regex: str) -> None:
@@ -196,4 +197,4 @@ def _check_regex(spark: SparkSession, regex: str) -> None:
         answer = spark.sql("VALUES (0)").selectExpr(f"'' RLIKE {text_literal(regex)} AS found")
         read_rows(answer, what="regular expression", bound=1)
     except SPARK_ERRORS as error:
-        raise InvalidExcludeRegexError(regex=regex) from error
+        raise DeltaError.of("DELTA_REGEX_OPT_SYNTAX_ERROR", regex=regex) from error

@@ -12,14 +12,7 @@ from sparkdelta.base.protocol.table_properties import (
 )
 from sparkdelta.base.schema.read_compatibility import is_read_compatible
 from sparkdelta.base.schema.table_schema import parse_table_schema
-from sparkdelta.exceptions import (
-    DeltaError,
-    DifferentStreamTableError,
-    MissingChangeDataError,
-    StreamColumnsChangedError,
-    StreamSchemaChangedError,
-    StreamStartSchemaChangedError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.stream.stream_options import StreamOptions
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -33,9 +26,16 @@ def schema_problem(
     """
     read, path = opened.configuration, opened.path
     if metadata.id != read.metadata.id:
-        return DifferentStreamTableError(path=path, old=read.metadata.id, new=metadata.id)
+        return DeltaError.of(
+            "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+            path=path,
+            old=read.metadata.id,
+            new=metadata.id,
+        )
     if options.read_change_feed and not is_on(metadata.configuration, ENABLE_CHANGE_DATA_FEED):
-        return MissingChangeDataError(path=path, start=version, end=version, version=version)
+        return DeltaError.of(
+            "DELTA_MISSING_CHANGE_DATA", path=path, start=version, end=version, version=version
+        )
     if read.reads_rows_of(metadata, path=path):
         return None
     schema = parse_table_schema(metadata.schema_string, path=path)
@@ -44,12 +44,14 @@ def schema_problem(
         read.schema, schema, read.column_mapping, mode
     )
     is_mapped = read.is_mapped or mode is not ColumnMappingMode.NONE
-    error: type[StreamSchemaChangedError | StreamColumnsChangedError]
     if is_mapped and not helps_to_restart:
-        error = StreamColumnsChangedError
+        error = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+    elif options.has_start:
+        error = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
     else:
-        error = StreamStartSchemaChangedError if options.has_start else StreamSchemaChangedError
-    return error(
+        error = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
+    return DeltaError.of(
+        error,
         path=path,
         version=version,
         read_version=opened.version,

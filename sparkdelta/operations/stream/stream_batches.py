@@ -21,11 +21,7 @@ from sparkdelta.base.protocol.table_features import TableFeature, check_readable
 from sparkdelta.base.storage.stream_source import ReadLimit
 from sparkdelta.exceptions import (
     DeltaError,
-    MissingStreamCommitsError,
-    MissingStreamEndError,
     MissingStreamSnapshotError,
-    StreamDeletesError,
-    StreamUpdatesError,
     TruncatedTransactionLogError,
     VersionNotFoundError,
 )
@@ -299,10 +295,12 @@ class BatchPlanner:
         if options.ignore_changes or options.skip_change_commits:
             return None
         if adds:
-            return StreamUpdatesError(path=path, version=version, file=file)
+            return DeltaError.of(
+                "DELTA_SOURCE_TABLE_IGNORE_CHANGES", path=path, version=version, file=file
+            )
         if options.ignore_deletes:
             return None
-        return StreamDeletesError(path=path, version=version, file=file)
+        return DeltaError.of("DELTA_SOURCE_IGNORE_DELETE", path=path, version=version, file=file)
 
     def _table_problems(self, commits: CommitRange) -> dict[Version, DeltaError]:
         """Return the errors of commits that change the table so that the stream must end."""
@@ -358,13 +356,21 @@ class BatchPlanner:
         if finish is not None:
             last = finish.version if finish.index > BEFORE_FILES else finish.version - 1
             if first <= last and (newest is None or newest < last):
-                raise MissingStreamEndError(path=path, version=last, latest=newest)
+                raise DeltaError.of(
+                    "DELTA_STREAMING_TRAILING_COMMIT_MISSING",
+                    path=path,
+                    version=last,
+                    latest=newest,
+                )
         commits = [commit for commit in commits if last is None or commit.version <= last]
         if self.options.fail_on_data_loss:
             for version, commit in enumerate(commits, first):
                 if commit.version != version:
-                    raise MissingStreamCommitsError(
-                        path=path, version=version, earliest=commit.version
+                    raise DeltaError.of(
+                        "DELTA_MISSING_FILES_UNEXPECTED_VERSION",
+                        path=path,
+                        version=version,
+                        earliest=commit.version,
                     )
         return commits
 

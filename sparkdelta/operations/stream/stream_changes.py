@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from sparkdelta.base.protocol.change_types import ChangeType
 from sparkdelta.base.protocol.log_files import LogFile
 from sparkdelta.base.storage.stream_source import ReadLimit
-from sparkdelta.exceptions import SplitChangesOffsetError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.stream.admission import Admission
 from sparkdelta.operations.stream.indexed_files import VERSION
 from sparkdelta.operations.stream.stream_batches import (
@@ -118,7 +118,9 @@ class ChangePlanner(BatchPlanner):
         if changed.divides_a_commit:
             if not commits.is_local:
                 version = changed.commits[-1].version
-                raise SplitChangesOffsetError(path=self.opened.path, version=version)
+                raise DeltaError.of(
+                    "DELTA_STREAM_OFFSET_WITHIN_CHANGES", path=self.opened.path, version=version
+                )
             commits = between_offsets(commits, changed.begin, changed.end)
         return [self._scan_of(commits).to_df()]
 

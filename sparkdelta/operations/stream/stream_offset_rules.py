@@ -9,12 +9,7 @@ import json
 from dataclasses import dataclass
 
 from sparkdelta.base.protocol.log_files import Version
-from sparkdelta.exceptions import (
-    DifferentStreamTableError,
-    InvalidSourceOffsetError,
-    InvalidSourceVersionError,
-    NewerSourceVersionError,
-)
+from sparkdelta.exceptions import DeltaError
 
 BEFORE_FILES = -1
 """The index before all files of a version."""
@@ -75,12 +70,21 @@ class StreamOffset:
                 bool(document["isStartingVersion"]),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InvalidSourceOffsetError(path=path, offset=text) from error
+            raise DeltaError.of(
+                "DELTA_INVALID_SOURCE_OFFSET_FORMAT", path=path, offset=text
+            ) from error
         if source_version > _NEWEST_FORMAT:
-            raise NewerSourceVersionError(path=path, version=source_version)
+            raise DeltaError.of(
+                "DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION", path=path, version=source_version
+            )
         if source_version not in _FORMATS:
-            raise InvalidSourceVersionError(path=path, version=source_version)
+            raise DeltaError.of("DELTA_INVALID_SOURCE_VERSION", path=path, version=source_version)
         if offset.table_id != table_id:
-            raise DifferentStreamTableError(path=path, old=offset.table_id, new=table_id)
+            raise DeltaError.of(
+                "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE",
+                path=path,
+                old=offset.table_id,
+                new=table_id,
+            )
         # Lower ones are marks of delta-spark before the first file.
         return cls(table_id, offset.version, max(offset.index, BEFORE_FILES), offset.is_initial)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sparkdelta.base.protocol.arguments import checked_count, checked_flag, checked_text
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.storage.stream_source import ReadLimit
-from sparkdelta.exceptions import InvalidArgumentError, StreamStartBoundsError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.log.change_range import Moment
 from sparkdelta.table.log.time_travel import timestamp_ms
 
@@ -38,7 +38,7 @@ class StreamOptions:
         if self.starting_timestamp is not None:
             timestamp_ms(self.starting_timestamp)
             if version is not None:
-                raise StreamStartBoundsError()
+                raise DeltaError.of("DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET")
         checked_count(self.max_files_per_trigger, "max_files_per_trigger")
         checked_count(self.max_bytes_per_trigger, "max_bytes_per_trigger")
         checked_text(self.exclude_regex, "exclude_regex")

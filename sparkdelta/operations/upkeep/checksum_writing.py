@@ -25,7 +25,7 @@ from sparkdelta.base.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.base.schema.action_schemas import ADD, DOMAIN_METADATA, TXN, actions
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
-from sparkdelta.exceptions import MissingCommitTimestampError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.upkeep.checksum_chain import delete_foreign_checksum, put_checksum
 from sparkdelta.table.checksum.version_checksum_frames import IS_PLAIN, changed_bins, wire_text
 from sparkdelta.table.checksum.version_checksum_rules import (
@@ -226,7 +226,9 @@ def _from_snapshot(snapshot: Snapshot) -> VersionChecksum:
     if not has_in_commit_timestamp(snapshot.configuration.in_commit_timestamps, snapshot.version):
         return checksum
     if snapshot.timestamp_ms is None:
-        raise MissingCommitTimestampError(version=snapshot.version, path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_MISSING_COMMIT_TIMESTAMP", version=snapshot.version, path=snapshot.path
+        )
     return replace(checksum, in_commit_timestamp=snapshot.timestamp_ms)
 
 

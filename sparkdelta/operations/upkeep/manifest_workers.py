@@ -20,7 +20,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.base.protocol.manifest_rules import MANIFEST_NAME, MANIFESTS, partition_directory
 from sparkdelta.base.storage.worker_files import StoredFiles
-from sparkdelta.exceptions import PathOutsideTableError
+from sparkdelta.exceptions import DeltaError
 
 VALUES, FILE = "values", "file"
 WRITTEN = StructType([StructField("directory", StringType()), StructField("files", LongType())])
@@ -82,7 +82,7 @@ class ManifestWriter:
             os.path.realpath(place.removeprefix("file:")) for place in (self.table_root, path)
         )
         if not real.startswith(f"{root}/{MANIFESTS}/"):
-            raise PathOutsideTableError(path=path, table_root=self.table_root)
+            raise DeltaError.of("DELTA_PATH_OUTSIDE_TABLE", path=path, table_root=self.table_root)
 
 
 def write_manifests(files: DataFrame, writer: ManifestWriter) -> DataFrame:

@@ -20,7 +20,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import driver_files, worker_files
-from sparkdelta.exceptions import ManifestMappingError, ManifestOfVectorsError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.upkeep.manifest_workers import (
     FILE,
     VALUES,
@@ -47,9 +47,10 @@ def generate_manifests(snapshot: Snapshot, partitions: Collection[Values] | None
 
     Raises
     ------
-    ManifestMappingError, ManifestOfVectorsError
+    DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING,
+    DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS
         No list of files can stand for the table.
-    PathOutsideTableError
+    DELTA_PATH_OUTSIDE_TABLE
         A symbolic link leads out of the table.
     """
     with engine_of(snapshot.log.spark).log_session() as session:
@@ -92,10 +93,12 @@ def _delete(snapshot: Snapshot, stale: set[str], written: set[str]) -> None:
 
 def _check_listable(snapshot: Snapshot) -> None:
     if snapshot.configuration.is_mapped:
-        raise ManifestMappingError(path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", path=snapshot.path
+        )
     with_vector = snapshot.add_files().filter("deletionVector.storageType IS NOT NULL")
     if read_rows(with_vector.select("path").limit(1), what="file with a deletion vector", bound=1):
-        raise ManifestOfVectorsError(path=snapshot.path)
+        raise DeltaError.of("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS", path=snapshot.path)
 
 
 def _files(snapshot: Snapshot, partitions: Collection[Values] | None) -> DataFrame:

@@ -22,11 +22,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    InvalidInventoryError,
-    VersionsNotContiguousError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, VersionsNotContiguousError
 from sparkdelta.operations.vacuum.directory_listing import list_directory
 from sparkdelta.operations.vacuum.file_listing_workers import FileLister, linked_files
 from sparkdelta.operations.vacuum.vacuum_outcome_frames import (
@@ -132,14 +128,16 @@ def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> 
 
     Raises
     ------
-    InvalidInventoryError
+    DELTA_INVALID_INVENTORY_SCHEMA
         A column is missing or of another type.
     """
     types = dict(inventory.dtypes)
     for name, wanted in _INVENTORY.items():
         if types.get(name) != wanted:
             found = f"is {types[name].upper()}" if name in types else "is missing"
-            raise InvalidInventoryError(problem=f"its column {name} {found}")
+            raise DeltaError.of(
+                "DELTA_INVALID_INVENTORY_SCHEMA", problem=f"its column {name} {found}"
+            )
     entries = inventory_entries(
         inventory.select(*_INVENTORY), table_root=snapshot.path, visible=_visible_paths(snapshot)
     )

@@ -204,11 +204,11 @@ def vacuum(
 
     Raises
     ------
-    VacuumRetentionTooShortError, VacuumRetentionNegativeError
+    DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT, DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE
         The retention period is shorter than the table's, or negative.
-    InvalidInventoryError
+    DELTA_INVALID_INVENTORY_SCHEMA
         A column of the inventory is missing or of another type.
-    UnsupportedWriterFeaturesError
+    DELTA_UNSUPPORTED_FEATURES_FOR_WRITE
         The table has a feature that is not implemented.
     StorageError
         Files could not be listed, and nothing was deleted; or some could not be deleted.

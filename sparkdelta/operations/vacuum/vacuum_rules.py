@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from sparkdelta.base.protocol.file_paths import scheme_and_authority
 from sparkdelta.base.protocol.log_files import DATA_DIRECTORY, Version
 from sparkdelta.base.protocol.retention import deleted_file_retention_ms
-from sparkdelta.exceptions import VacuumRetentionNegativeError, VacuumRetentionTooShortError
+from sparkdelta.exceptions import DeltaError
 
 LAST_VACUUM_INFO = "_last_vacuum_info"
 """The file in `_delta_log` about the last run, as delta-spark names it."""
@@ -73,7 +73,7 @@ def vacuum_retention_ms(
 
     Raises
     ------
-    VacuumRetentionNegativeError, VacuumRetentionTooShortError
+    DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE, DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT
 
     Examples
     --------
@@ -84,11 +84,14 @@ def vacuum_retention_ms(
     if hours is None:
         return least
     if not 0 <= hours < math.inf:
-        raise VacuumRetentionNegativeError(path=path, hours=hours)
+        raise DeltaError.of("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", path=path, hours=hours)
     wanted = int(hours * HOUR_MS)
     if is_checked and wanted < least:
-        raise VacuumRetentionTooShortError(
-            path=path, hours=hours, least_hours=math.ceil(least / HOUR_MS)
+        raise DeltaError.of(
+            "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
+            path=path,
+            hours=hours,
+            least_hours=math.ceil(least / HOUR_MS),
         )
     return wanted
 

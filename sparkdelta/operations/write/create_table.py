@@ -18,13 +18,7 @@ from sparkdelta.base.protocol.table_properties import is_append_only
 from sparkdelta.base.schema.table_constraints import row_rules
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import (
-    AppendOnlyTableError,
-    InvalidArgumentError,
-    MissingReplacedTableError,
-    NonEmptyLocationError,
-    TableAlreadyExistsError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.copy.cloned_table import cloned_table
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.conflict_rules import ReadSet
@@ -70,9 +64,9 @@ def create_table(
 
     Raises
     ------
-    TableAlreadyExistsError, TableNotFoundError
+    DELTA_TABLE_ALREADY_EXISTS, TableNotFoundError
         The table exists already, or there is none to replace.
-    NonEmptyLocationError
+    DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION
         The location has other files and no table.
     DeltaError
         The description is not valid, or the commit failed.
@@ -107,7 +101,7 @@ def create_table_like(
 
     Raises
     ------
-    TableAlreadyExistsError, NonEmptyLocationError
+    DELTA_TABLE_ALREADY_EXISTS, DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION
         There is a table or other files at the path.
     DeltaError
         The properties do not fit, or the commit failed.
@@ -128,16 +122,16 @@ def _is_wanted(store: LogStore, snapshot: Snapshot | None, creation: Creation) -
 
     Raises
     ------
-    TableAlreadyExistsError, TableNotFoundError, NonEmptyLocationError
+    DELTA_TABLE_ALREADY_EXISTS, TableNotFoundError, DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION
     """
     if snapshot is not None:
         if creation is Creation.CREATE:
-            raise TableAlreadyExistsError(path=store.table_root)
+            raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=store.table_root)
         return creation is not Creation.CREATE_IF_NOT_EXISTS
     if creation is Creation.REPLACE:
-        raise MissingReplacedTableError(path=store.table_root)
+        raise DeltaError.of("DELTA_CANNOT_REPLACE_MISSING_TABLE", path=store.table_root)
     if not store.is_alone():
-        raise NonEmptyLocationError(path=store.table_root)
+        raise DeltaError.of("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", path=store.table_root)
     return True
 
 
@@ -154,7 +148,7 @@ def _commit(
     removes = None
     if snapshot is not None:
         if is_append_only(snapshot.protocol, snapshot.properties):
-            raise AppendOnlyTableError(path=snapshot.path)
+            raise DeltaError.of("DELTA_CANNOT_MODIFY_APPEND_ONLY", path=snapshot.path)
         removes = remove_actions(snapshot.add_files())
     done = Transaction(
         spark=spark,

@@ -23,7 +23,7 @@ def truncate(spark: SparkSession, path: str) -> Version:
 
     Raises
     ------
-    AppendOnlyTableError
+    DELTA_CANNOT_MODIFY_APPEND_ONLY
         The table is append-only.
     DeltaConcurrentModificationException
         Another commit changed the table.

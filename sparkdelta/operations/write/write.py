@@ -22,12 +22,7 @@ from sparkdelta.base.protocol.table_properties import target_file_size
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import (
-    DataChangeFalseError,
-    InvalidArgumentError,
-    MetadataChangedException,
-    TableAlreadyExistsError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, MetadataChangedException
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.self_references import are_of_table
@@ -114,7 +109,7 @@ def _write(
         elif options.mode == "ignore" or _is_repeated(snapshot, options):
             return WriteResult(None)
         elif options.mode == "error":
-            raise TableAlreadyExistsError(path=root)
+            raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=root)
         else:
             reads_table = are_of_table(rows, snapshot)
         attempt = _Attempt.of(rows, spark, store, snapshot, options, reads_table=reads_table)
@@ -186,7 +181,9 @@ class _Attempt:
         if snapshot is None and where is not None:  # there is nothing to replace
             parse_deterministic_where(spark, where, change.after, operation=_REPLACE_WHERE)
         if not options.data_change and (change.changes_metadata or matched.identities):
-            raise DataChangeFalseError(path=root, what="it also changes the table metadata")
+            raise DeltaError.of(
+                "DELTA_DATA_CHANGE_FALSE", path=root, what="it also changes the table metadata"
+            )
         return cls(
             spark=spark,
             store=store,

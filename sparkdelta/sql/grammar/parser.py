@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.protocol.column_names import name_key
-from sparkdelta.exceptions import ConflictingSetColumnsError, StatementSyntaxError
+from sparkdelta.exceptions import DeltaError, StatementSyntaxError
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, with_ends
 
 Name: TypeAlias = tuple[str, ...]
@@ -342,7 +342,7 @@ class Parser:
 
         Raises
         ------
-        ConflictingSetColumnsError
+        DELTA_CONFLICT_SET_COLUMN
             A column is assigned twice.
         """
         values: dict[str, str] = {}
@@ -352,7 +352,7 @@ class Parser:
             if not self.accept("=="):
                 self.expect("=")
             if name in values:
-                raise ConflictingSetColumnsError(columns=[name, name])
+                raise DeltaError.of("DELTA_CONFLICT_SET_COLUMN", columns=[name, name])
             values[name] = self.of_rows(*ends, closing=",")
 
         self.listed(value)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from sparkdelta.exceptions import StatementNotSupportedError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.relations import named_query
 from sparkdelta.sql.grammar.tokens import Fragment
@@ -93,7 +93,7 @@ def unsupported(*heads: str) -> None:
 
     def refuse(parser: Parser, head: str) -> None:
         parser.table()
-        raise StatementNotSupportedError(statement=head)
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=head)
 
     STATEMENTS.update({head: partial(refuse, head=head) for head in heads})
 
@@ -105,7 +105,7 @@ def parse(parser: Parser) -> Statement | None:
     ------
     StatementSyntaxError
         It is one of Delta's, and is not understood.
-    StatementNotSupportedError
+    DELTA_STATEMENT_NOT_SUPPORTED
         It is none that Delta tables have here.
     """
     is_explained = parser.accept("EXPLAIN")
@@ -121,7 +121,9 @@ def parse(parser: Parser) -> Statement | None:
     if result is not None:
         parser.expect_end()
         if is_explained:
-            raise StatementNotSupportedError(statement="EXPLAIN of a change of rows")
+            raise DeltaError.of(
+                "DELTA_STATEMENT_NOT_SUPPORTED", statement="EXPLAIN of a change of rows"
+            )
     return result
 
 

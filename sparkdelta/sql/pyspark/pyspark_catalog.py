@@ -22,11 +22,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    StatementNotSupportedError,
-    TableAlreadyExistsError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.statements.cached_tables import cache_table, is_cached, uncache_table
 from sparkdelta.sql.statements.descriptions import all_properties, show_partitions
 from sparkdelta.sql.statements.maintenance_statements import drop_table, truncate_table
@@ -81,7 +77,7 @@ def _delta_table(catalog: Any, name: str, database: str | None = None) -> Statem
 
 def _refused(statement: str) -> Replacement:
     def refuse(*_: Any, **__: Any) -> None:
-        raise StatementNotSupportedError(statement=statement)
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=statement)
 
     return _of_delta_table(refuse)
 
@@ -140,7 +136,7 @@ def create_table(
         load_snapshot(spark, path)
         table = NewTable.of(spark, table_name(tableName), path)
         if table.name is None:
-            raise TableAlreadyExistsError(path=table.path)
+            raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=table.path)
         with table.named(spark):
             return read_delta(spark, path)
     builder = DeltaTable.create(spark).tableName(tableName).addColumns(schema or StructType())

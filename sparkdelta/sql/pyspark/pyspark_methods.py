@@ -18,7 +18,7 @@ from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
-from sparkdelta.exceptions import InvalidArgumentError, StatementNotSupportedError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
@@ -240,14 +240,14 @@ def changes(original: Original, reader: Builder, tableName: str) -> DataFrame:
 
     Raises
     ------
-    StatementNotSupportedError
+    DELTA_STATEMENT_NOT_SUPPORTED
         It is a Delta table, whose changes delta-spark gives by an option, too.
     """
     if _named_path(builders_of(reader).session_of(reader), tableName) is None:
         rows: DataFrame = original(reader, tableName)
         return rows
     method = f'{type(reader).__name__}.changes (use option("readChangeFeed", "true").table)'
-    raise StatementNotSupportedError(statement=method)
+    raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=method)
 
 
 def merge_into(original: Original, rows: DataFrame, table: str, condition: Column) -> Any:

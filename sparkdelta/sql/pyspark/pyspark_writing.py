@@ -35,7 +35,7 @@ def save(state: WriterState, path: str, **more: Any) -> None:
 
     Raises
     ------
-    UnknownArgumentError, InvalidArgumentError
+    DELTA_UNKNOWN_ARGUMENT, InvalidArgumentError
         An option is unknown, or its value.
     DeltaError
         Nothing was committed; see `sparkdelta.write_delta`.

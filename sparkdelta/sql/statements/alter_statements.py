@@ -15,7 +15,7 @@ from sparkdelta.base.predicates.resolved_names import UnusableError, find_column
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.schema.column_ids import without_ids
 from sparkdelta.base.schema.table_schema import as_nullable, type_of_path
-from sparkdelta.exceptions import SetLocationSchemaError, StatementNotSupportedError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter.alter_table import alter
 from sparkdelta.operations.alter.altered_columns import (
     ColumnChange,
@@ -54,7 +54,7 @@ def _alter_table(parser: Parser) -> Statement | None:
     clause = next_rule(parser, _CLAUSES)
     if clause is None:
         words = f"{parser.token.text} {parser.ahead().text}".upper().strip()
-        raise StatementNotSupportedError(statement=f"ALTER TABLE ... {words}")
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=f"ALTER TABLE ... {words}")
     return clause(parser)
 
 
@@ -157,7 +157,7 @@ def _set_location(table: StatementTable, location: str) -> None:
     now, then = table.snapshot, load_snapshot(table.spark, location)
     tables = [(without_ids(each.schema), each.metadata.partition_columns) for each in (now, then)]
     if tables[0] != tables[1]:
-        raise SetLocationSchemaError(path=now.path, location=then.path)
+        raise DeltaError.of("DELTA_SET_LOCATION_SCHEMA_MISMATCH", path=now.path, location=then.path)
     move_named_table(table.spark, table.name, then.path)
 
 
@@ -179,7 +179,9 @@ def _column_change(parser: Parser) -> dict[str, Any]:
         return {"after": parser.column()}
     if parser.accept("SET DEFAULT"):
         return {"default": parser.expression(closing=",")}
-    raise StatementNotSupportedError(statement=f"ALTER COLUMN ... {parser.rest().text}")
+    raise DeltaError.of(
+        "DELTA_STATEMENT_NOT_SUPPORTED", statement=f"ALTER COLUMN ... {parser.rest().text}"
+    )
 
 
 def _column_changes(parser: Parser) -> dict[str, Any]:
@@ -209,9 +211,11 @@ def _changed_column(parser: Parser) -> dict[str, Any]:
     column = column_text(parser)
     if name_key(column.name.split(".")[-1].strip("`")) != name_key(name.split(".")[-1].strip("`")):
         kind = "CHANGE COLUMN to another name; use RENAME COLUMN"
-        raise StatementNotSupportedError(statement=kind)
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
     if not column.nullable or column.default is not None:
-        raise StatementNotSupportedError(statement="CHANGE COLUMN with NOT NULL or DEFAULT")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement="CHANGE COLUMN with NOT NULL or DEFAULT"
+        )
     change = {
         "name": name,
         "data_type": column.data_type,

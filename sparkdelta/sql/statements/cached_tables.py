@@ -19,7 +19,7 @@ from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError, UnknownArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.listing.listing import open_log
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -119,15 +119,18 @@ def storage_level(options: Mapping[str, str]) -> StorageLevel | None:
 
     Raises
     ------
-    UnknownArgumentError
+    DELTA_UNKNOWN_ARGUMENT
         There is another option.
     InvalidArgumentError
         There is no such level.
     """
     for name in options:
         if name.lower() != _STORAGE_LEVEL.lower():
-            raise UnknownArgumentError(
-                function="CACHE TABLE", argument=name, suggestion=f"Use {_STORAGE_LEVEL}"
+            raise DeltaError.of(
+                "DELTA_UNKNOWN_ARGUMENT",
+                function="CACHE TABLE",
+                argument=name,
+                suggestion=f"Use {_STORAGE_LEVEL}",
             )
     for text in options.values():
         parts = _LEVEL_NAME.fullmatch(text.upper())

@@ -17,13 +17,7 @@ from sparkdelta.base.protocol.property_rules import without_comment
 from sparkdelta.base.schema.column_ids import without_ids
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.local_data import local_frame
-from sparkdelta.exceptions import (
-    CreatedTableMismatchError,
-    MissingReplacedTableError,
-    StatementNotSupportedError,
-    TableAlreadyExistsError,
-    TableNotFoundError,
-)
+from sparkdelta.exceptions import DeltaError, TableNotFoundError
 from sparkdelta.operations.alter.altered_columns import column_path
 from sparkdelta.operations.write.create_table import Creation, create_table, create_table_like
 from sparkdelta.operations.write.ignored_settings import check_property_settings
@@ -90,7 +84,7 @@ def _table_clauses(parser: Parser) -> dict[str, Any]:
     if parser.accept("("):
         found["columns"] = columns_of_table(parser)
         if any(map(parser.peek, CONSTRAINTS)):
-            raise StatementNotSupportedError(statement=_CONSTRAINT_CLAUSE)
+            raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=_CONSTRAINT_CLAUSE)
         parser.expect(")")
     seen: set[str] = set()
     while not parser.is_at_end:
@@ -176,7 +170,9 @@ def create(
     """
     check_property_settings(table.spark)
     if provider not in (None, "delta"):
-        raise StatementNotSupportedError(statement=f"USING {provider} of a Delta table")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement=f"USING {provider} of a Delta table"
+        )
     new = NewTable.of(table.spark, table.name, location)
     with new.named(table.spark):
         if query is not None:
@@ -197,10 +193,12 @@ def create(
             return
         exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
         if not exists and not columns:
-            raise StatementNotSupportedError(statement="CREATE TABLE without columns")
+            raise DeltaError.of(
+                "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE TABLE without columns"
+            )
         if exists and new.name is None:
             if creation is Creation.CREATE:
-                raise TableAlreadyExistsError(path=new.path)
+                raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=new.path)
             return
         description = TableDescription(
             columns=tuple(column.field for column in columns),
@@ -221,7 +219,7 @@ def _check_described(snapshot: Snapshot, description: TableDescription) -> None:
 
     Raises
     ------
-    CreatedTableMismatchError
+    DELTA_CREATE_TABLE_SCHEME_MISMATCH
     """
     differences = []
     if description.columns:
@@ -241,7 +239,9 @@ def _check_described(snapshot: Snapshot, description: TableDescription) -> None:
     if not properties.items() <= all_properties(snapshot).items():
         differences.append("properties")
     if differences:
-        raise CreatedTableMismatchError(path=snapshot.path, differences=differences)
+        raise DeltaError.of(
+            "DELTA_CREATE_TABLE_SCHEME_MISMATCH", path=snapshot.path, differences=differences
+        )
 
 
 def _like_clauses(parser: Parser) -> dict[str, Any]:
@@ -269,9 +269,13 @@ def create_like(
     """Create a table with the columns and properties of another."""
     source_path = table_path(table.spark, source)
     if source_path is None:
-        raise StatementNotSupportedError(statement="LIKE a table that is no Delta table")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement="LIKE a table that is no Delta table"
+        )
     if provider not in (None, "delta"):
-        raise StatementNotSupportedError(statement=f"USING {provider} LIKE a Delta table")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement=f"USING {provider} LIKE a Delta table"
+        )
     new = NewTable.of(table.spark, table.name, location)
     with new.named(table.spark):
         create_table_like(
@@ -311,7 +315,7 @@ def create_clone(
     new = NewTable.of(spark, table.name, location)
     time = None if timestamp is None else session_time(spark, timestamp)
     if creation is Creation.REPLACE and not DeltaTable.isDeltaTable(spark, new.path):
-        raise MissingReplacedTableError(path=new.path)
+        raise DeltaError.of("DELTA_CANNOT_REPLACE_MISSING_TABLE", path=new.path)
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     if is_optional and new.name is None and DeltaTable.isDeltaTable(spark, new.path):
         return spark.createDataFrame([], _CLONE_METRICS)

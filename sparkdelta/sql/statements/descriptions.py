@@ -15,13 +15,7 @@ from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import field_named, quoted, quoted_path
 from sparkdelta.base.spark.local_data import local_frame
-from sparkdelta.exceptions import (
-    ColumnNotFoundError,
-    NonPartitionColumnReferenceError,
-    ShownPartitionColumnError,
-    ShownPartitionTableError,
-    StatementNotSupportedError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, DeltaError, NonPartitionColumnReferenceError
 from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, statement, unsupported
 from sparkdelta.sql.grammar.tokens import Kind
@@ -56,7 +50,9 @@ def _described(parser: Parser) -> dict[str, Any]:
     extended = parser.accept("EXTENDED|FORMATTED")
     parser.table()
     if parser.peek("PARTITION (") or parser.peek("AS JSON"):
-        raise StatementNotSupportedError(statement="DESCRIBE of a partition, or AS JSON")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement="DESCRIBE of a partition, or AS JSON"
+        )
     if parser.token.is_name:
         return {"column": parser.name()}
     return {"extended": True} if extended else {}
@@ -136,18 +132,21 @@ def show_partitions(
 
     Raises
     ------
-    ShownPartitionTableError, ShownPartitionColumnError
+    DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE, DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN
         The table has no partition columns, or not this one.
     """
     snapshot = table.snapshot
     names = snapshot.metadata.partition_columns
     if not names:
-        raise ShownPartitionTableError(path=snapshot.path)
+        raise DeltaError.of("DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE", path=snapshot.path)
     try:
         where = partition_condition(snapshot, partition or {}, time_zone=table.sql.time_zone)
     except NonPartitionColumnReferenceError as error:
-        raise ShownPartitionColumnError(
-            column=error.column, path=snapshot.path, available=names
+        raise DeltaError.of(
+            "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN",
+            column=error.column,
+            path=snapshot.path,
+            available=names,
         ) from None
     files = snapshot.add_files().where(_HAS_ROWS)
     shown = [F.col(f"partitionValues_parsed.{quoted(name)}").alias(name) for name in names]
@@ -193,7 +192,9 @@ def _show_extended(parser: Parser) -> None:
     name = (*database, parser.string())
     if parser.accept("PARTITION"):
         parser.target = name
-        raise StatementNotSupportedError(statement="SHOW TABLE EXTENDED of a partition")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement="SHOW TABLE EXTENDED of a partition"
+        )
 
 
 STATEMENTS["SHOW TABLE EXTENDED"] = _show_extended

@@ -33,12 +33,7 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import (
-    InsertArityError,
-    InvalidArgumentError,
-    MetadataMismatchError,
-    NonPartitionColumnReferenceError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, NonPartitionColumnReferenceError
 from sparkdelta.sql.grammar.tokens import Fragment, tokenize
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import table_name
@@ -100,7 +95,7 @@ def inserted_rows(
 
     Raises
     ------
-    InsertArityError
+    DELTA_INSERT_COLUMN_ARITY_MISMATCH
         The query has more or fewer columns than are to be filled.
     InvalidArgumentError
         It has a column by name whose value PARTITION gives.
@@ -268,7 +263,12 @@ def _all_names(
     """
     extra = given[len(names) :] if insertion.evolves and insertion.columns is None else []
     if len(given) != len(names) + len(extra):
-        raise InsertArityError(path=snapshot.path, expected=len(names), given=len(given))
+        raise DeltaError.of(
+            "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+            path=snapshot.path,
+            expected=len(names),
+            given=len(given),
+        )
     return [*names, *(each.name for each in extra)]
 
 
@@ -280,9 +280,9 @@ def inserted_columns(
 
     Raises
     ------
-    InsertArityError
+    DELTA_INSERT_COLUMN_ARITY_MISMATCH
         The query has more or fewer columns than the table.
-    MetadataMismatchError
+    DELTA_METADATA_MISMATCH
         It has a column by name that the table does not have.
     """
     fields, given = {name_key(f.name): f for f in snapshot.schema.fields}, rows.schema.fields
@@ -296,7 +296,7 @@ def inserted_columns(
             value = _value(value, field.dataType, wanted, by_name=insertion.by_name)
         elif not insertion.evolves:
             problem = f"the table has no column {name}"
-            raise MetadataMismatchError(path=snapshot.path, problem=problem)
+            raise DeltaError.of("DELTA_METADATA_MISMATCH", path=snapshot.path, problem=problem)
         values[quoted(name)] = value
     return {name_key(n): field.name for n, field in zip(names, given, strict=True)}, values
 

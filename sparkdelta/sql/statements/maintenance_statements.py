@@ -11,7 +11,7 @@ from sparkdelta.api.alter import alter_table
 from sparkdelta.api.cloning import convert_to_delta
 from sparkdelta.api.optimize_builder import optimize_metrics
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.exceptions import StatementNotSupportedError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.convert import parquet_path
 from sparkdelta.operations.optimize.optimize import optimize, reorg
 from sparkdelta.operations.vacuum.vacuum import checks_retention, vacuum
@@ -182,7 +182,7 @@ def _cache_options(parser: Parser) -> Mapping[str, str] | None:
     options = parser.properties() if parser.accept("OPTIONS") else None
     if not parser.is_at_end:
         kind = "CACHE TABLE of a query by the name of a Delta table"
-        raise StatementNotSupportedError(statement=kind)
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
     return options
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkdelta.base.protocol.arguments import checked_path
 from sparkdelta.base.protocol.table_properties import DEFAULT_TARGET_FILE_SIZE
-from sparkdelta.exceptions import InvalidArgumentError, UnknownArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 _TRUTHS = {"true": True, "false": False}
 
@@ -169,7 +169,7 @@ def arguments(
 
     Raises
     ------
-    UnknownArgumentError
+    DELTA_UNKNOWN_ARGUMENT
         There is no such option.
     InvalidArgumentError
         A value is not of the option's kind.
@@ -183,7 +183,8 @@ def arguments(
             argument, value = known[name]
             found[argument] = value(name, text)
         elif given.lower() not in ignored:
-            raise UnknownArgumentError(
+            raise DeltaError.of(
+                "DELTA_UNKNOWN_ARGUMENT",
                 function=function,
                 argument=given,
                 suggestion=_suggestion(given, [*known, *others]),

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.api.reading_and_writing import read_changes, read_delta
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.exceptions import StatementNotSupportedError, TimeTravelMultipleFormatsError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.sql.grammar.parser import syntax_error
 from sparkdelta.sql.grammar.relations import Relation, common_names, relations
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token
@@ -103,11 +103,13 @@ class SparkSql:
         has_one = relation.version is not None or relation.timestamp is not None
         if relation.options is not None:
             if has_one:
-                raise StatementNotSupportedError(statement="a version or time beside WITH")
+                raise DeltaError.of(
+                    "DELTA_STATEMENT_NOT_SUPPORTED", statement="a version or time beside WITH"
+                )
             return read(self.spark, named, relation.options, function="WITH")
         path, version, time = split_path(self.spark, named)
         if has_one and (version is not None or time is not None):
-            raise TimeTravelMultipleFormatsError()
+            raise DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
         if relation.version is not None:
             version = _version(relation.version)
         elif relation.timestamp is not None:

@@ -32,7 +32,7 @@ def read(
 
     Raises
     ------
-    UnknownArgumentError, InvalidArgumentError
+    DELTA_UNKNOWN_ARGUMENT, InvalidArgumentError
         An option is unknown, or its value.
     DeltaError
         The table cannot be read; see `sparkdelta.read_delta`.

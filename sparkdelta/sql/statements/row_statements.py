@@ -11,11 +11,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.spark.local_data import local_frame
-from sparkdelta.exceptions import (
-    ColumnNotFoundError,
-    DuplicateInsertColumnsError,
-    StatementNotSupportedError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 from sparkdelta.operations.write.ignored_settings import (
     check_commit_settings,
     check_evolution_setting,
@@ -128,7 +124,7 @@ def _inserted_values(parser: Parser) -> Mapping[str, str]:
         raise parser.error(f"{len(names)} values are expected, not {len(values)}")
     parser.expect(")")
     if len(set(names)) != len(names):
-        raise DuplicateInsertColumnsError(columns=names)
+        raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_ON_INSERT", columns=names)
     return dict(zip(names, values, strict=True))
 
 
@@ -256,11 +252,13 @@ def _insert(
         check_evolution_setting(spark)
     evolves = found.pop("merge_schema", False) or evolves
     if found.pop("overwrite_schema", False):
-        raise StatementNotSupportedError(statement="INSERT with the option overwriteSchema")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement="INSERT with the option overwriteSchema"
+        )
     replaces = replace_using is not None or replace_on is not None
     if replaces and found:
         kind = "INSERT with REPLACE and other options than mergeSchema"
-        raise StatementNotSupportedError(statement=kind)
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
     insertion = Insertion(columns, partition or {}, by_name=by_name, evolves=evolves)
     where = (
         partition_condition(table.snapshot, partition, time_zone=time_zone) if partition else None
@@ -270,7 +268,10 @@ def _insert(
     elif not overwrites:
         where = None
     if where is not None and "replace_where" in found:
-        raise StatementNotSupportedError(statement="INSERT with replaceWhere and another condition")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED",
+            statement="INSERT with replaceWhere and another condition",
+        )
     if queries is None:
         rows = table.sql.query(with_defaults(query, table, insertion))
     else:

@@ -16,11 +16,7 @@ from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.exceptions import (
     DeltaError,
     InvalidArgumentError,
-    InvalidAssignmentError,
-    InvalidConditionError,
-    StatementNotSupportedError,
     StatementSyntaxError,
-    SubqueryInConditionError,
 )
 from sparkdelta.sql.grammar.parameters import (
     Arguments,
@@ -45,6 +41,7 @@ from sparkdelta.table.listing.table_names import (
 
 __all__ = ["alter_statements", "row_statements", "run_sql"]  # statements are registered on import
 
+_EXPRESSION_ERRORS = ("DELTA_INVALID_ASSIGNMENT", "DELTA_INVALID_CONDITION")
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
     r"|table_changes\w*)\b|delta",
@@ -79,7 +76,7 @@ def run_sql(
 
     Raises
     ------
-    StatementSyntaxError, StatementNotSupportedError
+    StatementSyntaxError, DELTA_STATEMENT_NOT_SUPPORTED
         It is one of Delta's statements, and is not understood or not implemented.
     """
 
@@ -127,7 +124,7 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
 
     Raises
     ------
-    SubqueryInConditionError
+    DELTA_UNSUPPORTED_SUBQUERY
         An expression on the rows of the table has a subquery.
     ParseException
         One cannot be parsed, or goes on after its end: ``a = 1 LIMIT``.
@@ -136,7 +133,9 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
     for each in expressions:
         for opening, inner in pairwise(each.tokens):
             if opening.is_symbol("(") and inner.is_word("SELECT"):
-                raise SubqueryInConditionError(operation=parser.operation, condition=each.text)
+                raise DeltaError.of(
+                    "DELTA_UNSUPPORTED_SUBQUERY", operation=parser.operation, condition=each.text
+                )
 
     def parse_expressions() -> None:
         """Let Spark parse the expressions; it forgives names that it does not know."""
@@ -147,8 +146,9 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
         parse_expressions()
     try:
         result = statement.function(table, **statement.arguments)
-    except (InvalidAssignmentError, InvalidConditionError):
-        parse_expressions()
+    except DeltaError as error:
+        if error.error_class in _EXPRESSION_ERRORS:
+            parse_expressions()
         raise
     return no_rows(table.spark) if result is None else result
 
@@ -240,7 +240,7 @@ def _check_others(spark: SparkSession, text: Fragment) -> None:
 
     Raises
     ------
-    StatementNotSupportedError
+    DELTA_STATEMENT_NOT_SUPPORTED
     """
     tokens = text.tokens
     if tokens[0].is_word("BEGIN"):
@@ -255,7 +255,7 @@ def _check_others(spark: SparkSession, text: Fragment) -> None:
             parser.accept("TABLE")
             with suppress(StatementSyntaxError):  # no name, or an expression that Spark evaluates
                 if table_path(spark, parser.table_name()) is not None:
-                    raise StatementNotSupportedError(statement=kind)
+                    raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
 
 
 def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataFrame:
@@ -282,7 +282,9 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
     if not parser.accept("VIEW"):
         return sql.spliced(read, text)
     if not is_temporary:
-        raise StatementNotSupportedError(statement="CREATE VIEW of a Delta table")
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE VIEW of a Delta table"
+        )
     name = quoted_path(parser.name())
     columns = parser.names() if parser.peek("(") else ()
     columns = tuple(".".join(table_name(column)) for column in columns)

@@ -53,7 +53,6 @@ from sparkdelta.exceptions import (
     CommitOutcomeUnknownError,
     ConcurrentWriteException,
     DeltaError,
-    InvalidCommitError,
     MaxCommitRetriesExceededError,
     StoreNotWritableError,
 )
@@ -211,7 +210,7 @@ class Committer:
 
         Raises
         ------
-        InvalidCommitError, AppendOnlyTableError
+        DELTA_INVALID_COMMIT, DELTA_CANNOT_MODIFY_APPEND_ONLY
             The actions are not valid, or the table does not allow them.
         DeltaConcurrentModificationException
             A concurrent commit conflicts with this one.
@@ -236,7 +235,7 @@ class Committer:
         for attempt in range(1, self.max_attempts + 1):
             version = read_state.version + 1
             if version > MAX_VERSION:
-                raise InvalidCommitError(path=path, problem=_NO_VERSION_LEFT)
+                raise DeltaError.of("DELTA_INVALID_COMMIT", path=path, problem=_NO_VERSION_LEFT)
             info = CommitInfo(
                 timestamp=self.clock(),
                 operation=prepared.operation.name,
@@ -335,7 +334,11 @@ def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:
     if read_state.version == NO_VERSION and not (
         prepared.staged.protocols and prepared.staged.metadata
     ):
-        raise InvalidCommitError(path=path, problem="the first commit needs protocol and metaData")
+        raise DeltaError.of(
+            "DELTA_INVALID_COMMIT",
+            path=path,
+            problem="the first commit needs protocol and metaData",
+        )
     check_actions(prepared.staged, path=path)
     protocol, metadata = prepared.table_after(read_state)
     if read_state.protocol is not None and prepared.staged.protocols:
@@ -369,7 +372,7 @@ def _check_catalog(store: LogStore, protocol: actions.Protocol, metadata: action
     elif not in_commit_timestamps(protocol, metadata.configuration).enabled:
         problem = "a table that a catalog manages must have in-commit timestamps"
     if problem is not None:
-        raise InvalidCommitError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_INVALID_COMMIT", path=path, problem=problem)
 
 
 def _lines(
@@ -390,7 +393,7 @@ def _lines(
         mark = max([read_state.row_id_high_watermark, *marks])
         adds, mark = with_row_ids(staged.adds, mark=mark, version=version, path=path)
         if mark + (0 if files is None else files.num_new_rows) > MAX_ROW_ID:
-            raise InvalidCommitError(path=path, problem=_NO_ROW_ID_LEFT)
+            raise DeltaError.of("DELTA_INVALID_COMMIT", path=path, problem=_NO_ROW_ID_LEFT)
         if files is not None:
             files = files.with_row_ids(mark=mark, version=version)
             mark += files.num_new_rows

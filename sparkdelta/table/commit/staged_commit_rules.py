@@ -23,7 +23,7 @@ from sparkdelta.base.protocol.commit_info import Parameter
 from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile, file_key
 from sparkdelta.base.protocol.table_features import TableFeature, check_writable, is_supported
 from sparkdelta.base.protocol.table_properties import is_append_only
-from sparkdelta.exceptions import AppendOnlyTableError, InvalidCommitError
+from sparkdelta.exceptions import DeltaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +122,15 @@ def check_actions(staged: StagedActions, *, path: str) -> None:
 
     Raises
     ------
-    InvalidCommitError
+    DELTA_INVALID_COMMIT
         If there are several protocol or metaData actions, several txn actions of one application,
         domainMetadata actions of one domain or actions of one logical file, or if a cdc action has
         `dataChange`.
     """
     if any(change.data_change for change in staged.change_files):
-        raise InvalidCommitError(path=path, problem="it contains a cdc action with dataChange")
+        raise DeltaError.of(
+            "DELTA_INVALID_COMMIT", path=path, problem="it contains a cdc action with dataChange"
+        )
     _at_most_one((None for _ in staged.protocols), "protocol actions", path)
     _at_most_one((None for _ in staged.metadata), "metaData actions", path)
     _at_most_one((t.app_id for t in staged.transactions), "txn actions of application", path)
@@ -144,9 +146,9 @@ def check_allowed(
 
     Raises
     ------
-    InvalidCommitError
+    DELTA_INVALID_COMMIT
         If it has domains, deletion vectors or change files that the protocol does not support.
-    AppendOnlyTableError
+    DELTA_CANNOT_MODIFY_APPEND_ONLY
         If it removes data from an append-only table.
     DeltaError
         As raised by `check_writable`.
@@ -168,17 +170,17 @@ def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> Non
 
     Raises
     ------
-    AppendOnlyTableError
+    DELTA_CANNOT_MODIFY_APPEND_ONLY
         If it is append-only.
     """
     if is_append_only(protocol, metadata.configuration):
-        raise AppendOnlyTableError(path=path)
+        raise DeltaError.of("DELTA_CANNOT_MODIFY_APPEND_ONLY", path=path)
 
 
 def check_supported(
     protocol: Protocol, *, path: str, domains: bool, vectors: bool, change_files: bool
 ) -> None:
-    """Raise `InvalidCommitError` for actions of features that the protocol does not support."""
+    """Raise `DELTA_INVALID_COMMIT` for actions of features that the protocol does not support."""
     wanted = {
         TableFeature.DOMAIN_METADATA: domains,
         TableFeature.DELETION_VECTORS: vectors,
@@ -190,11 +192,13 @@ def check_supported(
                 f"it contains actions that require {feature.value}, which the protocol does not "
                 "support"
             )
-            raise InvalidCommitError(path=path, problem=problem)
+            raise DeltaError.of("DELTA_INVALID_COMMIT", path=path, problem=problem)
 
 
 def _at_most_one(keys: Iterable[Hashable], what: str, path: str) -> None:
     for key, count in Counter(keys).items():
         if count > 1:
             name = what if key is None else f"{what} {key}"
-            raise InvalidCommitError(path=path, problem=f"it contains {count} {name}")
+            raise DeltaError.of(
+                "DELTA_INVALID_COMMIT", path=path, problem=f"it contains {count} {name}"
+            )

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.commit.row_id_frames import (
     FIRST_ROW_IDS,
     GROUP,
@@ -83,7 +83,7 @@ class StagedLines:
 
         Raises
         ------
-        InvalidCommitError
+        DELTA_INVALID_COMMIT
             A new file has no `numRecords`.
         """
         totals = read_rows(
@@ -92,7 +92,9 @@ class StagedLines:
         uncounted = [row["uncounted"] for row in totals if row["uncounted"] is not None]
         if uncounted:
             problem = f"{uncounted[0]} has no numRecords, which row ids require"
-            raise InvalidCommitError(path=stage.store.table_root, problem=problem)
+            raise DeltaError.of(
+                "DELTA_INVALID_COMMIT", path=stage.store.table_root, problem=problem
+            )
         new_rows = {row[GROUP]: row["num_rows"] for row in totals}
         return replace(cls._known(actions, stage), _new_rows=new_rows)
 

@@ -25,7 +25,7 @@ from sparkdelta.base.protocol.table_properties import assigns_row_ids
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import DriverReadTooLargeError, InvalidCommitError
+from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.commit.committer import (
     Committed,
@@ -225,7 +225,7 @@ class Transaction(PreparedCommit):
         )
         if rows:
             problem = f"it contains several actions of logical file {rows[0]['path']}"
-            raise InvalidCommitError(path=root, problem=problem)
+            raise DeltaError.of("DELTA_INVALID_COMMIT", path=root, problem=problem)
 
 
 def last_transaction_version(snapshot: Snapshot, app_id: str) -> int | None:

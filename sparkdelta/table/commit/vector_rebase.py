@@ -16,7 +16,7 @@ from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.protocol.file_paths import canonical_path
 from sparkdelta.base.protocol.roaring_bitmaps import Chunks, cardinality, encode_chunks
 from sparkdelta.base.storage.worker_files import StoredFiles
-from sparkdelta.exceptions import DataFileNotFoundError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.commit.conflict_rules import WinningCommit
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
 from sparkdelta.table.vectors.deletion_vector_workers import read_deletion_vector
@@ -79,7 +79,7 @@ class VectorRebase:
 
         Raises
         ------
-        DeletionVectorError, DataFileNotFoundError
+        DeletionVectorError, DELTA_FILE_NOT_FOUND
             A deletion vector is damaged or missing.
         """
         mine = vector_changes(staged.adds, staged.removes, table_root=self.table_root)
@@ -96,7 +96,9 @@ class VectorRebase:
                 return read_deletion_vector(vector, files=files, table_root=self.table_root)
             except FileNotFoundError as error:
                 file = str(vector.absolute_path(self.table_root))
-                raise DataFileNotFoundError(file=file, version=winner.version) from error
+                raise DeltaError.of(
+                    "DELTA_FILE_NOT_FOUND", file=file, version=winner.version
+                ) from error
 
         found = {
             path: united_rows(mine[path], change, read)

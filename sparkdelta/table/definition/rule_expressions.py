@@ -7,7 +7,7 @@ PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints, PROTOCOL.md#defaul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
@@ -23,22 +23,7 @@ from sparkdelta.base.schema.table_constraints import RowRules, row_rules
 from sparkdelta.base.schema.table_schema import as_nullable
 from sparkdelta.base.spark.error_log import unlogged_errors
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import (
-    AggregateInConstraintError,
-    AggregateInGeneratedColumnError,
-    ConstraintDependentColumnError,
-    DeltaError,
-    GeneratedDependentColumnError,
-    GeneratedTypeError,
-    InvalidArgumentError,
-    NonBooleanConstraintError,
-    NondeterministicConstraintError,
-    NondeterministicGeneratedColumnError,
-    UnsupportedConstraintError,
-    UnsupportedGeneratedColumnError,
-    UserFunctionInConstraintError,
-    UserFunctionInGeneratedColumnError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.log.configuration import TableConfiguration
 
 _USERS = frozenset(
@@ -72,37 +57,36 @@ _OTHER_COLUMNS = (
 class _Use:
     """Error types, and the nodes of a plan that are forbidden, for one use of expressions."""
 
-    user_function: Callable[..., DeltaError]
-    nondeterministic: Callable[..., DeltaError]
-    aggregate: Callable[..., DeltaError]
-    unsupported: Callable[..., DeltaError]
+    user_function: str
+    nondeterministic: str
+    aggregate: str
+    unsupported: str
     forbidden: frozenset[str]
 
 
 _GENERATED = _Use(
-    UserFunctionInGeneratedColumnError,
-    NondeterministicGeneratedColumnError,
-    AggregateInGeneratedColumnError,
-    UnsupportedGeneratedColumnError,
+    "DELTA_UDF_IN_GENERATED_COLUMN",
+    "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN",
+    "DELTA_AGGREGATE_IN_GENERATED_COLUMN",
+    "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
     _OF_OTHER_ROWS | _OF_THE_SESSION | _OF_THE_MOMENT,
 )
 _CONSTRAINT = _Use(
-    UserFunctionInConstraintError,
-    NondeterministicConstraintError,
-    AggregateInConstraintError,
-    UnsupportedConstraintError,
+    "DELTA_UDF_IN_CHECK_CONSTRAINT",
+    "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT",
+    "DELTA_AGGREGATE_IN_CHECK_CONSTRAINT",
+    "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT",
     _OF_OTHER_ROWS | _OF_THE_SESSION,  # a row may be compared with the moment of its writing
 )
+_INVALID = InvalidArgumentError.error_class
+_DEFAULT = _Use(_INVALID, _INVALID, _INVALID, _INVALID, _OF_OTHER_ROWS)
 
 
-def _invalid_default(*, name: str, expression: str) -> InvalidArgumentError:
-    problem = f"{expression} of column {name} must be the same for all rows of a write"
-    return InvalidArgumentError(argument="default", problem=problem)
-
-
-_DEFAULT = _Use(
-    _invalid_default, _invalid_default, _invalid_default, _invalid_default, _OF_OTHER_ROWS
-)
+def _refused(error: str, name: str, expression: str) -> DeltaError:
+    if error == _INVALID:
+        problem = f"{expression} of column {name} must be the same for all rows of a write"
+        return InvalidArgumentError(argument="default", problem=problem)
+    return DeltaError.of(error, name=name, expression=expression)
 
 
 @unlogged_errors()
@@ -138,7 +122,8 @@ def check_unused(
         shown = path_text(column)
         for constraint in rules.constraints:
             if _uses(spark, table.schema, constraint.expression, column[0]):
-                raise ConstraintDependentColumnError(
+                raise DeltaError.of(
+                    "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
                     name=constraint.name,
                     expression=constraint.expression,
                     problem=f"it uses {shown}, which would be altered",
@@ -148,7 +133,12 @@ def check_unused(
             if (is_altered and is_generated_too) or (
                 not is_altered and _uses(spark, table.schema, text, column[0])
             ):
-                raise GeneratedDependentColumnError(column=shown, name=name, expression=text)
+                raise DeltaError.of(
+                    "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
+                    column=shown,
+                    name=name,
+                    expression=text,
+                )
 
 
 @unlogged_errors()
@@ -180,7 +170,8 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
     constraints = {each.name: each.expression for each in rules.constraints}
     for name, frame in _checked(spark, schema, constraints, _CONSTRAINT).items():
         if not isinstance(frame.schema[0].dataType, BooleanType):
-            raise NonBooleanConstraintError(
+            raise DeltaError.of(
+                "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT",
                 name=name,
                 expression=constraints[name],
                 data_type=frame.schema[0].dataType.simpleString(),
@@ -210,32 +201,36 @@ def _checked(
             condition = str(error.getCondition())
             if use is _CONSTRAINT and condition.startswith(_OTHER_COLUMNS):
                 problem = str(error).partition(". ")[0].partition("\n")[0]
-                raise ConstraintDependentColumnError(
-                    name=name, expression=text, problem=problem
+                raise DeltaError.of(
+                    "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
+                    name=name,
+                    expression=text,
+                    problem=problem,
                 ) from error
             if not condition.startswith(_UNKNOWN_FUNCTION):
                 raise
             theirs.select(F.expr(text))  # or it is no function of the user's either
-            raise use.user_function(name=name, expression=text) from error
+            raise _refused(use.user_function, name, text) from error
         if not engine.can("see plans"):
             continue
         is_deterministic, nodes = engine.plan_nodes(frames[name])
         names = {node.rpartition(".")[2] for node in nodes}
         if names & _USERS:
-            raise use.user_function(name=name, expression=text)
+            raise _refused(use.user_function, name, text)
         if not is_deterministic:
-            raise use.nondeterministic(name=name, expression=text)
+            raise _refused(use.nondeterministic, name, text)
         if names & use.forbidden:  # which may have aggregates inside
-            raise use.unsupported(name=name, expression=text)
+            raise _refused(use.unsupported, name, text)
         if "AggregateExpression" in names:
-            raise use.aggregate(name=name, expression=text)
+            raise _refused(use.aggregate, name, text)
     return frames
 
 
 def _check_type(column: StructField, generated: DataFrame) -> None:
     data_type = generated.schema[0].dataType
     if as_nullable(data_type) != as_nullable(column.dataType):
-        raise GeneratedTypeError(
+        raise DeltaError.of(
+            "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
             column=column.name,
             column_type=column.dataType.simpleString(),
             expression_type=data_type.simpleString(),

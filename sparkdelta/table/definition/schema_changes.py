@@ -33,14 +33,7 @@ from sparkdelta.base.schema.written_schema import (
     check_partition_columns,
     new_table_schema,
 )
-from sparkdelta.exceptions import (
-    AppendOnlyTableError,
-    InvalidArgumentError,
-    MetadataMismatchError,
-    MissingReplacedTableError,
-    TableNotFoundError,
-    WriteNotImplementedError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.definition.alteration import with_schema
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.table_change import (
@@ -61,12 +54,13 @@ def written_table(
     partition_by = options.partition_by
     if snapshot is None:
         if options.requires_table:
-            error = MissingReplacedTableError if options.replaces_table else TableNotFoundError
-            raise error(path=path)
+            if options.replaces_table:
+                raise DeltaError.of("DELTA_CANNOT_REPLACE_MISSING_TABLE", path=path)
+            raise TableNotFoundError(path=path)
         return created_table(_description(rows, options))
     table = snapshot.configuration
     if options.mode == "overwrite" and is_append_only(table.protocol, table.properties):
-        raise AppendOnlyTableError(path=path)
+        raise DeltaError.of("DELTA_CANNOT_MODIFY_APPEND_ONLY", path=path)
     if options.replaces_table:
         change = replaced_table(table, _description(rows, options))
         check_data_writable(change.after.protocol, path=path)
@@ -88,7 +82,7 @@ def written_table(
             f"the table is partitioned by ({', '.join(present)}), not by ({', '.join(partition_by)}"
             "); to change this, use mode overwrite with overwrite_schema"
         )
-        raise MetadataMismatchError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_METADATA_MISMATCH", path=path, problem=problem)
     return with_merged_schema(change, rows, path=path) if options.merge_schema else change
 
 
@@ -112,7 +106,7 @@ def _check_same_clustering(change: TableChange, names: Sequence[str], path: str)
             f"the table is not clustered by ({', '.join(names)}); to change this, use "
             "cluster_by of alter_table"
         )
-        raise MetadataMismatchError(path=path, problem=problem)
+        raise DeltaError.of("DELTA_METADATA_MISMATCH", path=path, problem=problem)
 
 
 def with_overwritten_schema(
@@ -165,16 +159,18 @@ def _check_widened(
     ]
     for name in widened:
         if name in table.partition_columns and isinstance(table.schema[name].dataType, FloatType):
-            raise WriteNotImplementedError(
-                path=path, missing=(f"changing partition column {name} to DOUBLE",)
+            raise DeltaError.of(
+                "DELTA_WRITE_NOT_IMPLEMENTED",
+                path=path,
+                missing=(f"changing partition column {name} to DOUBLE",),
             )
         if IDENTITY_START in (table.schema[name].metadata or {}):
             missing = (f"widening the type of identity column {name}",)
-            raise WriteNotImplementedError(path=path, missing=missing)
+            raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing)
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
         for text in filter(word.search, expressions):
             missing = (f"widening the type of column {name}, which {text!r} uses",)
-            raise WriteNotImplementedError(path=path, missing=missing)
+            raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing)
 
 
 def _with_schema(

@@ -62,11 +62,7 @@ from sparkdelta.base.schema.nested_ids import with_nested_ids
 from sparkdelta.base.schema.statistics_columns import check_statistics_columns
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.schema.written_schema import check_columns, check_partition_columns
-from sparkdelta.exceptions import (
-    ChangeDataColumnsError,
-    InvalidArgumentError,
-    NewClusteringFeatureError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
 from sparkdelta.table.definition.clustering import clustering_domain
 from sparkdelta.table.log.configuration import TableConfiguration
@@ -76,8 +72,8 @@ from sparkdelta.table.log.configuration import TableConfiguration
 class TableChange:
     """A table's definition before and after a commit.
 
-    Raises ChangeDataColumnsError if the commit brings the change data feed and a column with one of
-    its names together.
+    Raises DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS if the commit brings the change data feed and a
+    column with one of its names together.
 
     Attributes
     ----------
@@ -98,7 +94,7 @@ class TableChange:
         earlier = () if self.before is None else _columns_of_changes(self.before)
         new = [name for name in _columns_of_changes(self.after) if name not in earlier]
         if new:
-            raise ChangeDataColumnsError(columns=tuple(new))
+            raise DeltaError.of("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", columns=tuple(new))
 
     @property
     def actions(self) -> StagedActions:
@@ -199,7 +195,10 @@ def _described_table(
     if clustering:
         features.add(TableFeature.CLUSTERING.value)
     elif TableFeature.CLUSTERING.value in requested.features:
-        raise NewClusteringFeatureError(property=f"{FEATURE}{TableFeature.CLUSTERING.value}")
+        raise DeltaError.of(
+            "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
+            property=f"{FEATURE}{TableFeature.CLUSTERING.value}",
+        )
     protocol = (
         new_protocol(
             features,

@@ -22,12 +22,7 @@ from sparkdelta.base.protocol.arguments import (
     checked_version,
 )
 from sparkdelta.base.spark.library_sessions import UTC
-from sparkdelta.exceptions import (
-    DynamicOverwriteSchemaError,
-    DynamicReplaceWhereError,
-    InvalidArgumentError,
-    InvalidIdempotentWriteError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 MODES = {"append": "Append", "overwrite": "Overwrite", "error": "ErrorIfExists", "ignore": "Ignore"}
 """The modes of a write, and how history names them."""
@@ -104,19 +99,21 @@ class WriteOptions:
             self.partition_overwrite_mode, "partition_overwrite_mode", PARTITION_OVERWRITE_MODES
         )
         if self.is_dynamic and self.replace_where is not None:
-            raise DynamicReplaceWhereError()
+            raise DeltaError.of("DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE")
         if self.is_dynamic and self.mode != "overwrite":
             problem = "dynamic requires mode overwrite"
             raise InvalidArgumentError(argument="partition_overwrite_mode", problem=problem)
         if self.compression is not None:
             checked_choice(self.compression, "compression", COMPRESSIONS)
         if self.overwrite_schema and self.is_dynamic:
-            raise DynamicOverwriteSchemaError()
+            raise DeltaError.of("DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE")
         if self.overwrite_schema and (self.mode != "overwrite" or self.replace_where is not None):
             problem = "it requires mode overwrite without replace_where"
             raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
         if (self.txn_app_id is None) != (self.txn_version is None):
-            raise InvalidIdempotentWriteError(problem="only one of them is given")
+            raise DeltaError.of(
+                "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", problem="only one of them is given"
+            )
 
     def _check_types(self) -> None:
         for argument in ("merge_schema", "overwrite_schema", "data_change"):

@@ -15,7 +15,7 @@ from sparkdelta.base.spark.job_names import named_jobs
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore, log_path
-from sparkdelta.exceptions import DataFileNotReadError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.listing.line_reader import fits_on_driver, local_lines, read_lines
 
 _TEXT_OPTIONS = {
@@ -91,7 +91,7 @@ class LogFileReader:
         paths = [self._path(name) for name in names]
         hidden = [path for path in paths if is_hidden(path)]
         if hidden:
-            raise DataFileNotReadError(files=hidden, version=version)
+            raise DeltaError.of("DELTA_DATA_FILE_NOT_READ", files=hidden, version=version)
         options = {**self.options, **PARQUET_OPTIONS}
         with delta_errors(version):
             engine = engine_of(self.spark)

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from sparkdelta.base.protocol.log_files import LogFile, LogFileKind, Version
 from sparkdelta.exceptions import (
+    DeltaError,
     MalformedLogFileError,
-    MissingPartFilesError,
     TableNotFoundError,
     TruncatedTransactionLogError,
     VersionNotFoundError,
@@ -307,7 +307,10 @@ class _Listing:
         if versions:
             return max(versions)
         if self.checkpoint_files:
-            raise MissingPartFilesError(version=max(file.version for file in self.checkpoint_files))
+            raise DeltaError.of(
+                "DELTA_MISSING_PART_FILES",
+                version=max(file.version for file in self.checkpoint_files),
+            )
         if self.compactions or self.left_out:
             raise TruncatedTransactionLogError(path=path, version=version or 0)
         raise TableNotFoundError(path=path)

@@ -13,9 +13,8 @@ from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     ArgumentTypeError,
+    DeltaError,
     InvalidArgumentError,
-    RenamePathError,
-    SetLocationOfPathError,
     TableNotFoundError,
 )
 from sparkdelta.table.listing.listing import open_log
@@ -141,7 +140,7 @@ def rename_named_table(spark: SparkSession, name: Sequence[str], new_name: Seque
     for each in (name, new_name):
         path = path_in_name(each)
         if path is not None:
-            raise RenamePathError(path=path)
+            raise DeltaError.of("DELTA_CANNOT_RENAME_PATH", path=path)
     engine_of(spark).rename_table(name, new_name)
 
 
@@ -149,7 +148,7 @@ def move_named_table(spark: SparkSession, name: Sequence[str], location: str) ->
     """Give a name the location of another table."""
     path = path_in_name(name)
     if path is not None:
-        raise SetLocationOfPathError(path=path)
+        raise DeltaError.of("DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER", path=path)
     engine_of(spark).move_table(name, location)
 
 

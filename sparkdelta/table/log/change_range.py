@@ -18,10 +18,7 @@ from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.protocol.table_properties import InCommitTimestamps
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
-    ChangesAfterLatestError,
-    InvalidChangeRangeError,
-    MissingStartOfChangesError,
-    MultipleChangeBoundsError,
+    DeltaError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
@@ -50,12 +47,12 @@ class ChangeBounds:
             ("end", self.end_version, self.end_timestamp),
         ):
             if version is not None and moment is not None:
-                raise MultipleChangeBoundsError(bound=bound)
+                raise DeltaError.of("DELTA_MULTIPLE_CDC_BOUNDARY", bound=bound)
             checked_version(version, f"{bound}_version")
             if moment is not None:
                 timestamp_ms(moment)
         if self.start_version is None and self.start_timestamp is None:
-            raise MissingStartOfChangesError()
+            raise DeltaError.of("DELTA_NO_START_FOR_CDC_READ")
 
     def versions(
         self,
@@ -77,7 +74,9 @@ class ChangeBounds:
             assert self.start_version is not None
             start = self.start_version
             if start > latest:
-                raise ChangesAfterLatestError(path=path, start=start, latest=latest)
+                raise DeltaError.of(
+                    "DELTA_CDC_START_VERSION_AFTER_LATEST", path=path, start=start, latest=latest
+                )
         if self.end_timestamp is not None:
             moment_ms = timestamp_ms(self.end_timestamp)
             version = newest_commit_at(spark, store, commits, in_commit, moment_ms)
@@ -95,7 +94,7 @@ class ChangeBounds:
         else:
             end = latest if self.end_version is None else self.end_version
         if end < start:
-            raise InvalidChangeRangeError(path=path, start=start, end=end)
+            raise DeltaError.of("DELTA_INVALID_CDC_RANGE", path=path, start=start, end=end)
         return start, min(end, latest)
 
 

@@ -13,7 +13,7 @@ from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import MissingCommitInfoError, MissingCommitTimestampError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.listing.line_reader import local_lines, read_first_line, read_lines
 from sparkdelta.table.log.commit_info_frames import commit_infos
@@ -51,9 +51,13 @@ def in_commit_timestamp(spark: SparkSession, store: LogStore, commit: LogFile) -
     rows = _timestamps(spark, read_first_line(store, commit))
     rows = rows or _timestamps(spark, read_lines(store, [commit]))
     if not rows:
-        raise MissingCommitInfoError(version=commit.version, path=store.table_root)
+        raise DeltaError.of(
+            "DELTA_MISSING_COMMIT_INFO", version=commit.version, path=store.table_root
+        )
     if rows[0]["inCommitTimestamp"] is None:
-        raise MissingCommitTimestampError(version=commit.version, path=store.table_root)
+        raise DeltaError.of(
+            "DELTA_MISSING_COMMIT_TIMESTAMP", version=commit.version, path=store.table_root
+        )
     return int(rows[0]["inCommitTimestamp"])
 
 

@@ -39,7 +39,7 @@ from sparkdelta.base.schema.table_schema import (
     partition_fields,
 )
 from sparkdelta.base.schema.type_widening import check_type_changes
-from sparkdelta.exceptions import UnsupportedFormatError
+from sparkdelta.exceptions import DeltaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ class TableConfiguration:
         """Return the configuration of a table; refuse a table that cannot be read."""
         check_readable(protocol, path=path, has_catalog=has_catalog)
         if metadata.format.provider.lower() != "parquet":
-            raise UnsupportedFormatError(path=path, provider=metadata.format.provider)
+            raise DeltaError.of(
+                "DELTA_UNSUPPORTED_FORMAT", path=path, provider=metadata.format.provider
+            )
         schema = parse_table_schema(metadata.schema_string, path=path)
         check_type_changes(schema)
         for field in schema.fields:

@@ -47,7 +47,6 @@ from sparkdelta.exceptions import (
     DeltaError,
     LogFileNotFoundError,
     MalformedLogFileError,
-    StateRecoverError,
     StorageError,
 )
 from sparkdelta.table.checkpoint.checkpoint_footers import TIME_PRECISION_S
@@ -265,7 +264,9 @@ def _load(
             check_num_files(log, checksum)
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
-        raise StateRecoverError(what=what, version=segment.version, path=store.table_root)
+        raise DeltaError.of(
+            "DELTA_STATE_RECOVER_ERROR", what=what, version=segment.version, path=store.table_root
+        )
     loaded = LoadedLog(log, protocol, metadata, checksum)
     if not without:
         _recent.keep(reader, listed, loaded)

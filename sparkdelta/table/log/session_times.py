@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidTimestampError
+from sparkdelta.exceptions import DeltaError
 
 
 def session_time(spark: SparkSession, expression: str) -> datetime:
@@ -22,11 +22,11 @@ def session_time(spark: SparkSession, expression: str) -> datetime:
     try:
         frame = spark.sql("VALUES (0)").selectExpr(cast)
         if engine.can("see plans") and not engine.plan_nodes(frame)[0]:
-            raise InvalidTimestampError(value=expression)
+            raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
         rows = read_rows(frame, what="time of a time travel", bound=1)
     except SPARK_ERRORS as error:
-        raise InvalidTimestampError(value=expression) from error
+        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression) from error
     if rows[0]["micros"] is None:
-        raise InvalidTimestampError(value=expression)
+        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
     epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)
     return epoch + timedelta(microseconds=rows[0]["micros"])

@@ -17,8 +17,7 @@ from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
-    InvalidTimestampError,
-    NoCommitsFoundError,
+    DeltaError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
@@ -65,7 +64,7 @@ def timestamp_ms(value: str | datetime | date) -> int:
 def _parse(text: str) -> datetime:
     match = _TIMESTAMP.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise InvalidTimestampError(value=text)
+        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=text)
     year, month, day = map(int, match["date"].split("-"))
     micros = int((match["fraction"] or "0").ljust(6, "0")[:6])
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
@@ -76,7 +75,7 @@ def _parse(text: str) -> datetime:
     try:
         return datetime(year, month, day, hour, minute, second, micros, timezone(offset))
     except ValueError as error:  # an offset of a day or more, too
-        raise InvalidTimestampError(value=text) from error
+        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=text) from error
 
 
 def version_at_timestamp(
@@ -92,7 +91,7 @@ def version_at_timestamp(
     listing = [file for file in list_log_files(store) if file.version <= version]
     commits = readable_commits(listing, path=store.table_root)
     if not commits:
-        raise NoCommitsFoundError(path=store.table_root)
+        raise DeltaError.of("DELTA_NO_COMMITS_FOUND", path=store.table_root)
     inside, outside = _by_kind_of_time(commits, in_commit)
     times = strictly_increasing(file_times(outside))
     if not inside and times:

@@ -19,7 +19,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from sparkdelta.base.schema.sql_text import is_name, text_literal, type_text
 from sparkdelta.base.schema.store_assignment import assigned, can_convert, field_of
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
-from sparkdelta.exceptions import UpdateSchemaMismatchError
+from sparkdelta.exceptions import DeltaError
 
 _CURRENT, _VALUE = "sparkdelta:current:", "sparkdelta:value:"
 
@@ -131,7 +131,7 @@ def assigned_rows(
 
     Raises
     ------
-    UpdateSchemaMismatchError
+    DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION
         A value cannot be converted to the type of its column.
     """
     if current is None:
@@ -243,7 +243,8 @@ class _Conversion:
         if isinstance(value, Assigned):
             given = _column(self.evaluated, _value_name(self.clause, path))
             if not can_convert(given[1], field.dataType, adds_fields=self.adds_fields):
-                raise UpdateSchemaMismatchError(
+                raise DeltaError.of(
+                    "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
                     column=column,
                     value_type=given[1].simpleString(),
                     column_type=field.dataType.simpleString(),

@@ -23,15 +23,7 @@ from sparkdelta.base.schema.sql_text import is_name
 from sparkdelta.base.schema.table_constraints import RowRules
 from sparkdelta.base.schema.table_schema import field_named, known_path, type_of_path
 from sparkdelta.base.spark.error_log import unlogged_errors
-from sparkdelta.exceptions import (
-    ColumnNotFoundError,
-    ConflictingSetColumnsError,
-    DeltaError,
-    IdentityUpdateError,
-    InvalidAssignmentError,
-    MissingSetColumnError,
-    NonStructFieldUpdateError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 from sparkdelta.table.rows.assigned_row_frames import (
     Assigned,
     AssignedFields,
@@ -73,13 +65,13 @@ def update_assignments(
 
     Raises
     ------
-    ColumnNotFoundError, MissingSetColumnError
+    ColumnNotFoundError, DELTA_MISSING_SET_COLUMN
         The table has no such column, or the struct no such field.
-    NonStructFieldUpdateError
+    DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT
         A name is that of a field inside an array or a map, or of a column that is no struct.
-    ConflictingSetColumnsError
+    DELTA_CONFLICT_SET_COLUMN
         A column is assigned twice, or together with one of its fields.
-    IdentityUpdateError
+    DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED
         An identity column is assigned.
     """
     found = [
@@ -88,7 +80,7 @@ def update_assignments(
     ]
     for path, _ in found:
         if path[0] in rules.identities:
-            raise IdentityUpdateError(column=path[0])
+            raise DeltaError.of("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", column=path[0])
     values: dict[str, ColumnValue] = {}
     for field in schema.fields:
         own = [(path, value) for path, value in found if path[0] == field.name]
@@ -119,9 +111,9 @@ def column_path(
 
     Raises
     ------
-    ColumnNotFoundError, MissingSetColumnError
+    ColumnNotFoundError, DELTA_MISSING_SET_COLUMN
         There is no such column, or the struct has no such field.
-    NonStructFieldUpdateError
+    DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT
         The name is that of a field inside an array or a map, or of a column that is no struct.
     """
     unknown = unknown or _not_found
@@ -139,9 +131,15 @@ def column_path(
         raise unknown(name, schema.names)
     data_type = type_of_path(schema, path)
     if not isinstance(data_type, StructType):
-        raise NonStructFieldUpdateError(column=".".join(path), data_type=data_type.simpleString())
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT",
+            column=".".join(path),
+            data_type=data_type.simpleString(),
+        )
     available = [".".join((*path, other)) for other in data_type.names]
-    raise MissingSetColumnError(column=".".join((*path, names[len(path)])), available=available)
+    raise DeltaError.of(
+        "DELTA_MISSING_SET_COLUMN", column=".".join((*path, names[len(path)])), available=available
+    )
 
 
 def _not_found(name: str, available: Sequence[str]) -> ColumnNotFoundError:
@@ -159,7 +157,9 @@ def _value(given: Sequence[_PathValue], depth: int) -> Assigned | AssignedFields
     whole = [value for path, value in given if len(path) == depth]
     if whole:
         if len(given) > 1:
-            raise ConflictingSetColumnsError(columns=[".".join(path) for path, _ in given])
+            raise DeltaError.of(
+                "DELTA_CONFLICT_SET_COLUMN", columns=[".".join(path) for path, _ in given]
+            )
         return Assigned(whole[0])
     by_field: dict[str, list[_PathValue]] = {}
     for path, value in given:
@@ -212,13 +212,12 @@ def _is_null(value: str | Column) -> Column:
     return F.isnull(F.expr(value) if isinstance(value, str) else value)
 
 
-def _refusal(
-    error: AnalysisException, path: ColumnPath, value: str | Column
-) -> InvalidAssignmentError:
+def _refusal(error: AnalysisException, path: ColumnPath, value: str | Column) -> DeltaError:
     problem = problem_of(error)
     if is_of_several_rows(error):
         problem = "It contains an aggregate function, window function or generator."
-    return InvalidAssignmentError(
+    return DeltaError.of(
+        "DELTA_INVALID_ASSIGNMENT",
         column=".".join(path),
         expression=shown(value),
         problem=problem,

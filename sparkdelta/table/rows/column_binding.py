@@ -22,11 +22,7 @@ from sparkdelta.base.schema.written_schema import (
 )
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import (
-    IdentityInsertError,
-    MissingNotNullColumnError,
-    PartitionColumnNotFoundError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.rows.assigned_row_frames import Assignments, Origin, assigned_rows
@@ -76,11 +72,13 @@ def match_rows(
 
     Raises
     ------
-    WriteNotImplementedError, IcebergCompatError, UnsupportedDataTypeError, InvalidColumnNameError
+    DELTA_WRITE_NOT_IMPLEMENTED, DELTA_ICEBERG_COMPAT_VIOLATION, DELTA_UNSUPPORTED_DATA_TYPES,
+    InvalidColumnNameError
         No rows can be written into the table.
-    MetadataMismatchError, MergeFieldsError, MissingNotNullColumnError, PartitionColumnNotFoundError
+    DELTA_METADATA_MISMATCH, DELTA_FAILED_TO_MERGE_FIELDS, DELTA_MISSING_NOT_NULL_COLUMN_VALUE,
+    DELTA_PARTITION_COLUMN_NOT_FOUND
         These cannot.
-    IdentityInsertError
+    DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
         They have values for an identity column that is GENERATED ALWAYS.
     """
     check_table_writable(table, path=path)
@@ -98,15 +96,17 @@ def match_rows(
         if column.source is None and not column.field.nullable and column.field.name not in filled
     ]
     if missing:
-        raise MissingNotNullColumnError(columns=missing)
+        raise DeltaError.of("DELTA_MISSING_NOT_NULL_COLUMN_VALUE", columns=missing)
     given = {column.field.name for column in columns if column.source is not None}
     for name, identity in rules.identities.items():
         if name in given and not identity.allows_explicit_values:
-            raise IdentityInsertError(column=name)
+            raise DeltaError.of("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", column=name)
     given |= filled
     for name in table.partition_columns:
         if name not in given:
-            raise PartitionColumnNotFoundError(column=name, available=rows.names)
+            raise DeltaError.of(
+                "DELTA_PARTITION_COLUMN_NOT_FOUND", column=name, available=rows.names
+            )
     return ColumnBinding(columns, rules)
 
 

@@ -24,11 +24,7 @@ from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.store_assignment import assigned
 from sparkdelta.base.schema.table_constraints import Identity, RowRules
 from sparkdelta.base.schema.table_schema import quoted, without_collations, without_void
-from sparkdelta.exceptions import (
-    ConstraintViolatedError,
-    DeltaError,
-    ReplaceWhereMismatchError,
-)
+from sparkdelta.exceptions import DeltaError
 
 _ROW = "\0"
 _FILLED = "sparkdelta:filled:"
@@ -163,7 +159,7 @@ def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
     """Return the rows; a row that does not satisfy the condition fails the query."""
     condition = F.expr(where) if isinstance(where, str) else where
     text = where if isinstance(where, str) else "that was given"
-    error = ReplaceWhereMismatchError(where=" ".join(text.split()))
+    error = DeltaError.of("DELTA_REPLACE_WHERE_MISMATCH", where=" ".join(text.split()))
     return _checked(rows, [(is_not_true(condition), error)])
 
 
@@ -254,7 +250,9 @@ def _violations(
 
 def _violation(name: str, expression: str) -> DeltaError:
     text = " ".join(expression.split())
-    return ConstraintViolatedError(constraint=name, expression=text, row=_ROW)
+    return DeltaError.of(
+        "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", constraint=name, expression=text, row=_ROW
+    )
 
 
 def is_not_true(condition: Column) -> Column:

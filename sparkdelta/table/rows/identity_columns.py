@@ -16,7 +16,7 @@ from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.declared_columns import IDENTITY_STEP
 from sparkdelta.base.schema.table_constraints import HIGH_WATER_MARK, with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema
-from sparkdelta.exceptions import InvalidCommitError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.rows.column_binding import ColumnBinding
@@ -40,7 +40,7 @@ def with_used_identities(
 
     Raises
     ------
-    InvalidCommitError
+    DELTA_INVALID_COMMIT
         The statistics of a file do not tell.
     """
     table = change.after
@@ -54,7 +54,7 @@ def with_used_identities(
                 marks[name] = last
         elif files.num_rows:
             problem = f"the files have no statistics for identity column {name}"
-            raise InvalidCommitError(path=path, problem=problem)
+            raise DeltaError.of("DELTA_INVALID_COMMIT", path=path, problem=problem)
     if not marks:
         return change
     text = with_marks(table.metadata.schema_string or "", marks)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pyspark.errors import AnalysisException
 
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
-from sparkdelta.exceptions import WriteFailedError
+from sparkdelta.exceptions import DeltaError
 
 _LONGEST = 500
 _CAUSE = re.compile(r"^(?:Caused by)?: (.+)$", re.M)
@@ -44,7 +44,7 @@ _ELSE = "The cause of this error has all that Spark says of it"
 
 @contextmanager
 def write_failures(path: str) -> Iterator[None]:
-    """Raise the failure of a job as a `WriteFailedError`, with Spark's error as its cause.
+    """Raise the failure of a job as a `DELTA_WRITE_FAILED`, with Spark's error as its cause.
 
     An error of a query's analysis stays PySpark's AnalysisException.
     """
@@ -54,7 +54,9 @@ def write_failures(path: str) -> Iterator[None]:
         raise
     except SPARK_ERRORS as error:
         problem, remedy = likely_cause(str(error))
-        raise WriteFailedError(path=path, problem=problem, remedy=remedy) from error
+        raise DeltaError.of(
+            "DELTA_WRITE_FAILED", path=path, problem=problem, remedy=remedy
+        ) from error
 
 
 def likely_cause(text: str) -> tuple[str, str]:

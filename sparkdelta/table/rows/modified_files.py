@@ -35,7 +35,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.base.storage.worker_files import StoredFiles
-from sparkdelta.exceptions import DataFileNotReadError, DriverReadTooLargeError
+from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError
 from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.rows.modified_file_actions import action_rows, adds_before, new_actions
 from sparkdelta.table.rows.modified_file_rows import rewritten_files
@@ -228,11 +228,11 @@ def modify_files(
 
     Raises
     ------
-    DeletionVectorRowIndexError
+    DELTA_DELETION_VECTOR_INVALID_ROW_INDEX
         A file does not have such a row.
     DeletionVectorError
         A file's earlier vector is damaged.
-    DataFileNotReadError
+    DELTA_DATA_FILE_NOT_READ
         A file is not in the table.
     """
     among = snapshot.add_files() if adds is None else adds
@@ -331,7 +331,9 @@ class _Touching:
         found = dict(zip(texts[FILE_KEY].to_pylist(), texts[ADD].to_pylist(), strict=True))
         if texts.num_rows != len(keys) or len(found) != len(keys):
             files = [AddFile.from_dict(json.loads(add)).path for add in texts[ADD].to_pylist()]
-            raise DataFileNotReadError(files=files, version=self.snapshot.version)
+            raise DeltaError.of(
+                "DELTA_DATA_FILE_NOT_READ", files=files, version=self.snapshot.version
+            )
         return found
 
     def _by_executors(self, staged: DataFrame, num_bytes: int) -> ModifiedFiles:

@@ -29,7 +29,7 @@ from sparkdelta.base.protocol.table_properties import (
 )
 from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import AppendOnlyTableError, NumRecordsMismatchError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import open_log_for_writing, read_options
@@ -303,9 +303,9 @@ def open_changeable(
 
     Raises
     ------
-    AppendOnlyTableError
+    DELTA_CANNOT_MODIFY_APPEND_ONLY
         The table is append-only.
-    WriteNotImplementedError
+    DELTA_WRITE_NOT_IMPLEMENTED
         No rows can be written into the table.
     DeltaError
         The table cannot be read or written.
@@ -314,7 +314,7 @@ def open_changeable(
     snapshot = open_snapshot(spark, path, store=store, options=options or {})
     check_data_writable(snapshot.protocol, path=snapshot.path)
     if not only_inserts and is_append_only(snapshot.protocol, snapshot.properties):
-        raise AppendOnlyTableError(path=snapshot.path)
+        raise DeltaError.of("DELTA_CANNOT_MODIFY_APPEND_ONLY", path=snapshot.path)
     return snapshot
 
 
@@ -331,12 +331,16 @@ def check_row_count(
 
     Raises
     ------
-    NumRecordsMismatchError
+    DELTA_NUM_RECORDS_MISMATCH
         The rows that were found and those that were written differ, as those of a condition that
         is not deterministic, or of a file that changed meanwhile.
     """
     found = 0 if written is None else written.num_rows
     if found != expected:
-        raise NumRecordsMismatchError(
-            path=path, operation=operation, expected=expected, found=found
+        raise DeltaError.of(
+            "DELTA_NUM_RECORDS_MISMATCH",
+            path=path,
+            operation=operation,
+            expected=expected,
+            found=found,
         )

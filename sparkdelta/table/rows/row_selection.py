@@ -89,7 +89,8 @@ def find_matching_rows(
 
     Raises
     ------
-    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+    DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
+    DELTA_AGGREGATION_NOT_SUPPORTED
         The condition depends on more than the row.
     ColumnNotFoundError, InvalidConditionError
         It is not valid.

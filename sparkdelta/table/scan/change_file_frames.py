@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from sparkdelta.base.protocol.change_types import ChangeType
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.exceptions import RemoveWithoutFileMetadataError
 
 _ENTRY = (
     "kind", "path", "partitionValues", "size", "stats", "deletionVector", "only", "baseRowId",
@@ -130,7 +129,7 @@ def _removed(only: str) -> str:
 
 def _partition_values_of_remove() -> str:
     problem = (
-        f"concat('[{RemoveWithoutFileMetadataError.error_class}] Cannot read the rows that a "
+        "concat('[DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA] Cannot read the rows that a "
         "commit removed: its remove action of ', remove.path, ' has no partitionValues. The "
         "writer left them out; read a range without this version.')"
     )

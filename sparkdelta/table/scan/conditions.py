@@ -20,12 +20,10 @@ from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
-    AggregateInConditionError,
     ColumnNotFoundError,
+    DeltaError,
     InvalidArgumentError,
     InvalidConditionError,
-    NondeterministicConditionError,
-    SubqueryInConditionError,
 )
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
@@ -77,7 +75,8 @@ def parse_deterministic_where(
 
     Raises
     ------
-    NondeterministicConditionError, SubqueryInConditionError, AggregateInConditionError
+    DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
+    DELTA_AGGREGATION_NOT_SUPPORTED
         It depends on more than the row; the last also for window functions and generators.
     InvalidArgumentError
         On Spark Connect, it is not understood as a whole, and may depend on more.
@@ -123,9 +122,15 @@ def check_deterministic(filtered: DataFrame, where: str | Column, *, operation: 
     """Refuse the condition of a filter if it is not deterministic or contains a subquery."""
     is_deterministic, nodes = engine_of(filtered.sparkSession).plan_nodes(filtered)
     if not _SUBQUERIES.isdisjoint(node.rpartition(".")[2] for node in nodes):
-        raise SubqueryInConditionError(operation=operation, condition=shown(where))
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_SUBQUERY", operation=operation, condition=shown(where)
+        )
     if not is_deterministic:
-        raise NondeterministicConditionError(operation=operation, condition=shown(where))
+        raise DeltaError.of(
+            "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+            operation=operation,
+            condition=shown(where),
+        )
 
 
 def may_change(
@@ -151,7 +156,9 @@ def has_changing_condition(filtered: DataFrame) -> bool:
 
 def _refuse_several_rows(error: AnalysisException, where: str | Column, operation: str) -> None:
     if is_of_several_rows(error):
-        raise AggregateInConditionError(operation=operation, condition=shown(where)) from error
+        raise DeltaError.of(
+            "DELTA_AGGREGATION_NOT_SUPPORTED", operation=operation, condition=shown(where)
+        ) from error
 
 
 _NOT_OF_A_ROW = (

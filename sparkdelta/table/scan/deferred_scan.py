@@ -47,11 +47,7 @@ from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.parquet_scan import uris_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import (
-    DataFileNotReadError,
-    DriverReadTooLargeError,
-    InvalidArgumentError,
-)
+from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError, InvalidArgumentError
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.file_row_frames import ROW_INDEX
 from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
@@ -212,7 +208,7 @@ class LateFiles:
         version = self.request.version
         found = uris_of(files, uris, empty, version)
         if [plain_path(uri) for uri in uris] != list(found.values()):
-            raise DataFileNotReadError(files=files, version=version)
+            raise DeltaError.of("DELTA_DATA_FILE_NOT_READ", files=files, version=version)
 
     def _predicate(
         self, filters: str | None, has_user_functions: Callable[[], bool]
@@ -243,7 +239,11 @@ class LateFiles:
         if "deletionVector" in files.column_names:
             with_vectors = files.filter(files["deletionVector"].is_valid())
             if with_vectors.num_rows > self.max_vectors:  # the checksum is wrong
-                raise DataFileNotReadError(files=with_vectors["file"].to_pylist(), version=version)
+                raise DeltaError.of(
+                    "DELTA_DATA_FILE_NOT_READ",
+                    files=with_vectors["file"].to_pylist(),
+                    version=version,
+                )
         return files
 
     def _listing(self, predicate: Predicate | None) -> _Listing:

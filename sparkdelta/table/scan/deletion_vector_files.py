@@ -24,7 +24,7 @@ from sparkdelta.base.spark.local_data import arrow_frame, empty_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import driver_files
-from sparkdelta.exceptions import DataFileNotFoundError, DataFileNotReadError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.scan.scan_request import ScanRequest
 from sparkdelta.table.vectors.deletion_vector_workers import (
     BITMAPS,
@@ -70,7 +70,7 @@ def vectors_of_driver(
 
     Raises
     ------
-    DataFileNotFoundError
+    DELTA_FILE_NOT_FOUND
         A deletion vector file is gone.
     DeletionVectorError
         A deletion vector is damaged.
@@ -83,7 +83,9 @@ def vectors_of_driver(
             yield read_deletion_vector(descriptor, files=files, table_root=root)
         except FileNotFoundError as error:
             file = str(descriptor.absolute_path(root))
-            raise DataFileNotFoundError(file=file, version=request.version) from error
+            raise DeltaError.of(
+                "DELTA_FILE_NOT_FOUND", file=file, version=request.version
+            ) from error
 
 
 def known_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) -> pa.Array | None:
@@ -115,7 +117,7 @@ def read_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) -> 
 
     Raises
     ------
-    DataFileNotFoundError
+    DELTA_FILE_NOT_FOUND
         A deletion vector file is gone.
     """
     if not files.num_rows:
@@ -158,7 +160,7 @@ def _path(fields: Mapping[str, object], table_root: str) -> str | None:
 def _contents(spark: SparkSession, paths: list[str], request: ScanRequest) -> DataFrame:
     hidden = [path for path in paths if is_hidden(path)]
     if hidden:
-        raise DataFileNotReadError(files=hidden, version=request.version)
+        raise DeltaError.of("DELTA_DATA_FILE_NOT_READ", files=hidden, version=request.version)
     options = {**request.options, **_OPTIONS}
     with delta_errors(request.version):
         files = engine_of(spark).read_files("binaryFile", paths, options=options)

@@ -14,7 +14,7 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
-from sparkdelta.exceptions import UnsupportedDataTypeError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.scan.file_split_workers import file_splits, scan_cost, task_count
 from sparkdelta.table.scan.scan_request import CHANGE_KIND, ROW_ID_FIELDS, ScanRequest
 from sparkdelta.table.scan.split_workers import (
@@ -52,7 +52,7 @@ class DistributedScan:
 
         Raises
         ------
-        UnsupportedDataTypeError
+        DELTA_UNSUPPORTED_DATA_TYPES
             A column's type cannot pass through a Python operator.
         """
         request = self.request
@@ -101,4 +101,6 @@ def _check_transferable(field: StructField) -> None:
         arrow_type(field.dataType)
     except NotConvertibleError as error:
         name = field.dataType.simpleString()
-        raise UnsupportedDataTypeError(column=field.name, data_type=name) from error
+        raise DeltaError.of(
+            "DELTA_UNSUPPORTED_DATA_TYPES", column=field.name, data_type=name
+        ) from error

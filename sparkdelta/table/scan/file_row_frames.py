@@ -7,7 +7,6 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.exceptions import DataFileNotReadError
 from sparkdelta.table.vectors.deletion_vector_workers import (
     chunk_rows,
     is_deleted,
@@ -94,7 +93,7 @@ def join_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
     is_of = F.expr(f"{quoted(_ROW_FILE_KEY)} = {quoted(FILE_KEY)}")
     joined = rows.join(F.broadcast(files), is_of, "left")
     problem = (
-        f"[{DataFileNotReadError.error_class}] A scan read a file that the log does not name: the "
+        "[DELTA_DATA_FILE_NOT_READ] A scan read a file that the log does not name: the "
         "storage spells its path otherwise than the log does. Please report this."
     )
     is_kept = "TRUE"

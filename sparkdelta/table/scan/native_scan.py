@@ -33,7 +33,7 @@ from sparkdelta.base.spark.parquet_scan import DataFiles, scan_data_files
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
-from sparkdelta.exceptions import ColumnMappingError, DataFileNotReadError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.scan.deletion_vector_files import (
     decoded_bytes,
     known_bitmaps,
@@ -165,8 +165,9 @@ class NativeScan:
         )
         without_ids = [row["file"] for row in rows if not row["names"]]
         if without_ids:
-            raise ColumnMappingError(
-                problem=f"{without_ids[0]} has no field ids, which column mapping mode id requires"
+            raise DeltaError.of(
+                "DELTA_INVALID_COLUMN_MAPPING",
+                problem=f"{without_ids[0]} has no field ids, which column mapping mode id requires",
             )
         spellings: dict[frozenset[tuple[int, str]], list[str]] = {}
         for row in rows:
@@ -264,8 +265,10 @@ class NativeScan:
             version=self.request.version,
         )
         if len(set(keys)) != len(known[FILE_URI].unique()):
-            raise DataFileNotReadError(
-                files=known[FILE_URI].to_pylist(), version=self.request.version
+            raise DeltaError.of(
+                "DELTA_DATA_FILE_NOT_READ",
+                files=known[FILE_URI].to_pylist(),
+                version=self.request.version,
             )
         return of_files
 

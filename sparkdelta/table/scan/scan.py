@@ -204,7 +204,7 @@ class Scan:
 
         Raises
         ------
-        DataFileNotFoundError
+        DELTA_FILE_NOT_FOUND
             A file of this version is gone, as after a vacuum; raised when the query runs where
             files are chosen then, or executors read the list.
         ColumnNotFoundError

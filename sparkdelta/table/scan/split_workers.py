@@ -33,11 +33,7 @@ from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.roaring_bitmaps import Chunks, deleted_rows
 from sparkdelta.base.storage.worker_files import StoredFiles
-from sparkdelta.exceptions import (
-    DataFileNotFoundError,
-    DataFileUnsupportedError,
-    StorageError,
-)
+from sparkdelta.exceptions import DeltaError, StorageError
 from sparkdelta.table.scan.file_split_workers import END, START
 from sparkdelta.table.vectors.deletion_vector_workers import read_deletion_vector
 
@@ -141,7 +137,7 @@ def split_rows(splits: DataFrame, reader: SplitReader) -> DataFrame:
 
     Raises
     ------
-    DataFileNotFoundError, StorageError, DataFileUnsupportedError, DeletionVectorError
+    DELTA_FILE_NOT_FOUND, StorageError, DELTA_DATA_FILE_UNSUPPORTED, DeletionVectorError
         A file cannot be read. Raised when the query runs.
     """
     schema = StructType([column.field for column in reader.columns])
@@ -263,11 +259,13 @@ class _Split:
         try:
             yield
         except FileNotFoundError as error:
-            raise DataFileNotFoundError(file=path, version=self.reader.version) from error
+            raise DeltaError.of(
+                "DELTA_FILE_NOT_FOUND", file=path, version=self.reader.version
+            ) from error
         except NotConvertibleError as error:
             problem = str(error)
-            raise DataFileUnsupportedError(
-                file=path, column=error.column, problem=problem
+            raise DeltaError.of(
+                "DELTA_DATA_FILE_UNSUPPORTED", file=path, column=error.column, problem=problem
             ) from error
         except (pa.ArrowException, OSError) as error:
             raise StorageError(path=path, problem=str(error).partition("\n")[0]) from error

@@ -42,7 +42,7 @@ from sparkdelta.base.protocol.roaring_bitmaps import (
 from sparkdelta.base.protocol.wide_statistics import num_records, wide_statistics
 from sparkdelta.base.schema.action_schemas import DELETION_VECTOR
 from sparkdelta.base.storage.worker_files import StoredFiles
-from sparkdelta.exceptions import DataFileNotReadError, DeletionVectorRowIndexError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.vectors.deletion_vector_workers import read_deletion_vector
 
 FILE_KEY, ADD, WORD, BITS = "file_key", "add", "word", "bits"
@@ -122,7 +122,7 @@ class DeletionVectorWriter:
         """Write the vectors of files and yield the rows of `TOUCHED`.
 
         `touched` has the add action of each file as JSON, and the bitmap of the rows to delete. A
-        row that the file does not have is a DeletionVectorRowIndexError.
+        row that the file does not have is a DELTA_DELETION_VECTOR_INVALID_ROW_INDEX.
         """
         kept, scratch = _Pack(self, self.directory), _Pack(self, self.scratch)
         for text, rows in touched:
@@ -165,7 +165,12 @@ class DeletionVectorWriter:
                 total = int(pq.read_metadata(source).num_rows)
         last = last_row(chunks)
         if last is not None and last >= total:
-            raise DeletionVectorRowIndexError(file=file, row_index=last, num_records=total)
+            raise DeltaError.of(
+                "DELTA_DELETION_VECTOR_INVALID_ROW_INDEX",
+                file=file,
+                row_index=last,
+                num_records=total,
+            )
         deleted = cardinality(chunks)
         outcome = self._outcome(deleted, total)
         stats = None
@@ -196,7 +201,7 @@ class DeletionVectorWriter:
             adds = group[ADD].drop_null().to_pylist()
             if len(adds) != 1:
                 files = [AddFile.from_dict(json.loads(add)).path for add in adds]
-                raise DataFileNotReadError(files=files, version=self.version)
+                raise DeltaError.of("DELTA_DATA_FILE_NOT_READ", files=files, version=self.version)
             words = group.filter(group[WORD].is_valid())
             yield adds[0], chunks_of_words(words[WORD].to_numpy(), words[BITS].to_numpy())
 

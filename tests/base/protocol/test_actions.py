@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sparkdelta.base.protocol.actions import Format, Metadata, Protocol, Sidecar
-from sparkdelta.exceptions import InvalidProtocolError
+from tests.support.errors import raises
 
 
 def test_the_metadata_example():
@@ -83,7 +83,7 @@ def test_what_they_show():
 
 @pytest.mark.parametrize("document", [{}, {"minReaderVersion": 1}, {"minReaderVersion": "1"}])
 def test_a_protocol_needs_its_versions(document):
-    with pytest.raises(InvalidProtocolError) as caught:
+    with raises("DELTA_INVALID_PROTOCOL") as caught:
         Protocol.from_dict(document, path="/t")
     assert caught.value.path == "/t"
 

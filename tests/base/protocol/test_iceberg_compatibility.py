@@ -10,7 +10,7 @@ from sparkdelta.base.protocol.iceberg_compatibility import (
     is_iceberg_type_change,
 )
 from sparkdelta.base.protocol.property_rules import requested_properties
-from sparkdelta.exceptions import IcebergCompatError
+from tests.support.errors import raises
 
 V1, V2, V3 = (f"delta.enableIcebergCompatV{version}" for version in (1, 2, 3))
 TRACKED = "delta.enableRowTracking"
@@ -60,7 +60,7 @@ def test_what_is_active(features, configuration, version):
     ],
 )  # fmt: skip
 def test_what_it_excludes(features, configuration, violation):
-    with pytest.raises(IcebergCompatError) as raised:
+    with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
         iceberg_version(protocol(*features), configuration)
     assert raised.value.violation == violation
 
@@ -80,7 +80,7 @@ def test_other_partition_columns(version, before, after, is_refused):
     if not is_refused:
         check_iceberg_partitioning(version, before, after)
         return
-    with pytest.raises(IcebergCompatError) as raised:
+    with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
         check_iceberg_partitioning(version, before, after)
     assert raised.value.violation == "REPLACE_TABLE_CHANGE_PARTITION_NAMES"
 
@@ -89,7 +89,7 @@ def test_version_3_stays():
     for before, after in ((None, 3), (3, 3), (2, None), (1, 2)):
         check_still_compatible(before, after)
     for after in (None, 2):
-        with pytest.raises(IcebergCompatError) as raised:
+        with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
             check_still_compatible(3, after)
         assert raised.value.violation == "CANNOT_BE_DISABLED"
 

@@ -4,7 +4,8 @@ import pytest
 
 from sparkdelta.base.protocol.column_lists import column_list
 from sparkdelta.base.protocol.property_rules import RequestedProperties, requested_properties
-from sparkdelta.exceptions import InvalidArgumentError, UnknownConfigurationError
+from sparkdelta.exceptions import InvalidArgumentError
+from tests.support.errors import raises
 
 
 def test_names_are_kept_as_the_protocol_spells_them():
@@ -54,7 +55,9 @@ def test_the_defaults_of_the_protocol_are_ignored():
     ],
 )
 def test_names_that_are_not_known(name, suggestion):
-    with pytest.raises(UnknownConfigurationError) as raised:
+    is_feature = name.startswith("delta.feature.")
+    kind = "UNSUPPORTED_FEATURES_IN_CONFIG" if is_feature else "UNKNOWN_CONFIGURATION"
+    with raises(f"DELTA_{kind}") as raised:
         requested_properties({name: "true"})
     assert raised.value.property == name
     assert suggestion in raised.value.suggestion

@@ -20,7 +20,8 @@ from sparkdelta.base.protocol.table_features import (
     is_supported,
     supported_features,
 )
-from sparkdelta.exceptions import InvalidArgumentError, InvalidCommitError
+from sparkdelta.exceptions import InvalidArgumentError
+from tests.support.errors import raises
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_upgrades_to_legacy_versions():
 )
 def test_no_commit_drops_a_feature(before, after, lost):
     """Protocol Evolution"""
-    with pytest.raises(InvalidCommitError) as raised:
+    with raises("DELTA_INVALID_COMMIT") as raised:
         check_upgrade(before, after, path="/t")
     assert lost in raised.value.problem
     check_upgrade(before, before, path="/t")
@@ -182,7 +183,7 @@ def test_a_feature_is_dropped(before, after):
     found = without_feature(before, TableFeature.CHECK_CONSTRAINTS)
     assert found == after
     check_upgrade(before, found, path="/t", dropped=frozenset(("checkConstraints",)))
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         check_upgrade(before, found, path="/t")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.row_ids import with_row_ids
-from sparkdelta.exceptions import InvalidCommitError
+from tests.support.errors import raises
 
 
 def add(stats: str | None) -> AddFile:
@@ -25,5 +25,5 @@ def test_files_get_consecutive_row_ids() -> None:
     "stats", [None, "", "{", "[1]", "{}", *(f'{{"numRecords":{n}}}' for n in ("-1", "1.5", "true"))]
 )
 def test_a_file_without_a_number_of_rows_is_refused(stats: str | None) -> None:
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         with_row_ids([add(stats)], mark=9, version=7, path="file:/t")

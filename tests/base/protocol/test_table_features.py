@@ -14,13 +14,7 @@ from sparkdelta.base.protocol.table_features import (
     known_feature,
     supported_features,
 )
-from sparkdelta.exceptions import (
-    CatalogManagedTableError,
-    InvalidProtocolError,
-    InvalidProtocolVersionError,
-    UnsupportedReaderFeaturesError,
-    UnsupportedWriterFeaturesError,
-)
+from tests.support.errors import raises
 
 # "Valid Feature Names in Table Features"
 NAMES_IN_PROTOCOL = {
@@ -127,7 +121,7 @@ def test_a_feature_of_the_readers_list_alone_is_tolerated():
 
 def test_all_missing_features_are_named():
     protocol = tables("deletionVectors", "newThing", "DeletionVectors", "geospatial", "newThing")
-    with pytest.raises(UnsupportedReaderFeaturesError) as caught:
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_READ") as caught:
         check_readable(protocol, path="/t")
     assert caught.value.features == ("newThing", "DeletionVectors", "geospatial")
     assert caught.value.path == "/t"
@@ -137,33 +131,33 @@ def test_all_missing_features_are_named():
     "name", ["catalogManaged", "catalogManaged-preview", "catalogOwned", "catalogOwned-preview"]
 )
 def test_catalog_managed(name):
-    with pytest.raises(CatalogManagedTableError):
+    with raises("DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"):
         check_readable(tables("deletionVectors", name, "vacuumProtocolCheck"), path="/t")
     managed = tables(name, "inCommitTimestamp")
     check_readable(managed, path="/t", has_catalog=True)
     check_writable(managed, path="/t")
     for writing in (Writing.CLEANUP, Writing.MAINTENANCE):
         assert not allows(managed, writing)
-        with pytest.raises(UnsupportedWriterFeaturesError):
+        with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"):
             check_writable(managed, path="/t", writing=writing)
 
 
 @pytest.mark.parametrize("version", [-1, 0, 4, 5, 2147483647])
 def test_unknown_reader_versions(version):
-    with pytest.raises(InvalidProtocolVersionError) as caught:
+    with raises("DELTA_INVALID_PROTOCOL_VERSION") as caught:
         check_readable(Protocol(version, 7, (), ()), path="/t")
     assert (caught.value.reader_version, caught.value.writer_version) == (version, 7)
 
 
 def test_reader_version_3_needs_its_list():
-    with pytest.raises(InvalidProtocolError):
+    with raises("DELTA_INVALID_PROTOCOL"):
         check_readable(Protocol(3, 7, None, ()), path="/t")
     check_readable(Protocol(3, 7, (), ()), path="/t")
 
 
 @pytest.mark.parametrize("writer", [1, 2, 6, 8])
 def test_reader_version_3_needs_writer_version_7(writer):
-    with pytest.raises(InvalidProtocolError):
+    with raises("DELTA_INVALID_PROTOCOL"):
         check_readable(tables("deletionVectors", writer=writer), path="/t")
 
 
@@ -246,14 +240,14 @@ def test_old_writer_versions_are_writable(writer):
 
 @pytest.mark.parametrize("writer", [0, 8, 99, -1])
 def test_unknown_writer_versions(writer):
-    with pytest.raises(InvalidProtocolVersionError) as raised:
+    with raises("DELTA_INVALID_PROTOCOL_VERSION") as raised:
         check_writable(Protocol(1, writer, None, ()), path="/t")
     assert raised.value.writer_version == writer
 
 
 def test_every_feature_that_cannot_be_written_is_named():
     names = ("new1", "appendOnly", "coordinatedCommits-preview", "AppendOnly", "new1")
-    with pytest.raises(UnsupportedWriterFeaturesError) as raised:
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE") as raised:
         check_writable(writes(*names), path="/t")
     assert raised.value.features == ("new1", "coordinatedCommits-preview", "AppendOnly")
     assert "only the coordinator" in raised.value.reasons
@@ -262,14 +256,14 @@ def test_every_feature_that_cannot_be_written_is_named():
 
 @pytest.mark.parametrize("name", ["redirectReaderWriter-preview", "geospatial", "x"])
 def test_what_cannot_be_read_cannot_be_written(name):
-    with pytest.raises(UnsupportedReaderFeaturesError):
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_READ"):
         check_writable(tables(name), path="/t")
 
 
 @pytest.mark.parametrize("name", ["coordinatedCommits-preview", "redirectWriterOnly-preview"])
 @pytest.mark.parametrize("writing", Writing)
 def test_tables_that_others_write(name, writing):
-    with pytest.raises(UnsupportedWriterFeaturesError):
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"):
         check_writable(writes(name), path="/t", writing=writing)
 
 
@@ -284,7 +278,7 @@ def test_tables_that_others_write(name, writing):
 )
 def test_feature_lists_must_agree(protocol):
     """A reader-writer feature is in both lists."""
-    with pytest.raises(InvalidProtocolError):
+    with raises("DELTA_INVALID_PROTOCOL"):
         check_writable(protocol, path="/t")
 
 

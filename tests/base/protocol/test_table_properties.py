@@ -14,7 +14,8 @@ from sparkdelta.base.protocol.table_properties import (
     max_deleted_share,
     row_tracking,
 )
-from sparkdelta.exceptions import ColumnMappingError, InvalidArgumentError
+from sparkdelta.exceptions import InvalidArgumentError
+from tests.support.errors import raises
 
 MODE = "delta.columnMapping.mode"
 ICT = "delta.enableInCommitTimestamps"
@@ -50,7 +51,7 @@ def test_column_mapping(protocol, mode, expected):
 
 
 def test_an_unknown_mode():
-    with pytest.raises(ColumnMappingError):
+    with raises("DELTA_INVALID_COLUMN_MAPPING"):
         column_mapping_mode(Protocol(2, 5), {MODE: "nonsense"})
 
 

@@ -5,7 +5,7 @@ import pytest
 from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.table_features import FEATURES, TableFeature
 from sparkdelta.base.protocol.write_support import check_data_writable
-from sparkdelta.exceptions import UnsupportedWriterFeaturesError, WriteNotImplementedError
+from tests.support.errors import raises
 
 NO_OBSTACLE = [
     "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns",
@@ -31,11 +31,11 @@ def test_every_feature_is_thought_of(name):
 
 def test_everything_that_is_missing_is_named():
     protocol = Protocol(2, 7, None, ("icebergWriterCompatV3", "icebergWriterCompatV1"))
-    with pytest.raises(WriteNotImplementedError) as raised:
+    with raises("DELTA_WRITE_NOT_IMPLEMENTED") as raised:
         check_data_writable(protocol, path="/t")
     assert raised.value.missing == ("icebergWriterCompatV1", "icebergWriterCompatV3")
 
 
 def test_unknown_features():
-    with pytest.raises(UnsupportedWriterFeaturesError):
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"):
         check_data_writable(Protocol(1, 7, None, ("x",)), path="/t")

@@ -13,12 +13,8 @@ from sparkdelta.base.schema.column_alterations import (
     with_wider_type,
     without_column,
 )
-from sparkdelta.exceptions import (
-    AddColumnParentError,
-    ColumnNotFoundError,
-    DropOnlyColumnError,
-    DuplicateColumnsError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError
+from tests.support.errors import raises
 
 
 def struct(**fields):
@@ -69,15 +65,15 @@ def test_a_new_column(parent, position, wanted):
 @pytest.mark.parametrize(
     ("parent", "name", "position", "error"),
     [
-        ((), "A", None, DuplicateColumnsError),
-        (("s",), "x", None, DuplicateColumnsError),
-        (("a",), "n", None, AddColumnParentError),
-        (("items",), "n", None, AddColumnParentError),
+        ((), "A", None, "DELTA_DUPLICATE_COLUMNS_FOUND"),
+        (("s",), "x", None, "DELTA_DUPLICATE_COLUMNS_FOUND"),
+        (("a",), "n", None, "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT"),
+        (("items",), "n", None, "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT"),
         ((), "n", Position("nope"), ColumnNotFoundError),
     ],
 )
 def test_columns_that_have_no_place(parent, name, position, error):
-    with pytest.raises(error):
+    with raises(error):
         with_column(SCHEMA, parent, StructField(name, LongType()), position)
 
 
@@ -92,10 +88,10 @@ def test_paths():
 def test_names_and_order():
     assert "s:struct<q.r:int,y:string>" in shown(with_renamed_column(SCHEMA, ("s", "X"), "q.r"))
     assert with_renamed_column(SCHEMA, ("a",), "A").names == ["A", "s", "items", "m"]
-    with pytest.raises(DuplicateColumnsError):
+    with raises("DELTA_DUPLICATE_COLUMNS_FOUND"):
         with_renamed_column(SCHEMA, ("s", "X"), "Y")
     assert without_column(SCHEMA, ("s",)).names == ["a", "items", "m"]
-    with pytest.raises(DropOnlyColumnError):
+    with raises("DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA"):
         without_column(SCHEMA, ("items", "element", "e"))
     moved = with_changed_column(SCHEMA, ("s", "y"), lambda f: f, Position())
     assert "s:struct<y:string,X:int>" in shown(moved)

@@ -8,7 +8,7 @@ from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructFi
 from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.schema.column_mapping import physical_field, physical_name, physical_type
 from sparkdelta.base.schema.statistics_schema import statistics_schema
-from sparkdelta.exceptions import ColumnMappingError
+from tests.support.errors import raises
 
 
 def _field(name: str, data_type: object, number: int | None = None) -> StructField:
@@ -56,7 +56,7 @@ def test_nothing_of_a_file_is_promised_to_be_there() -> None:
 
 
 def test_a_missing_physical_name() -> None:
-    with pytest.raises(ColumnMappingError):
+    with raises("DELTA_INVALID_COLUMN_MAPPING"):
         physical_name(StructField("x", LongType()), ColumnMappingMode.NAME)
     assert physical_name(StructField("x", LongType()), ColumnMappingMode.NONE) == "x"
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
 from sparkdelta.base.schema.column_ids import with_column_ids, without_ids
 from sparkdelta.base.schema.iceberg_types import check_iceberg_types
 from sparkdelta.base.schema.nested_ids import NESTED_IDS, nested_field_ids, with_nested_ids
-from sparkdelta.exceptions import ColumnMappingError, IcebergCompatError
+from tests.support.errors import raises
 
 INTS = ArrayType(IntegerType())
 SCHEMA = StructType(
@@ -82,7 +82,7 @@ def test_ids_under_the_protocols_own_key_count_too():
 
 
 def test_an_id_that_is_missing():
-    with pytest.raises(ColumnMappingError, match=r"p1\.element"):
+    with raises("DELTA_INVALID_COLUMN_MAPPING", match=r"p1\.element"):
         nested_field_ids(mapped(StructType([StructField("l", INTS)]))[0])
 
 
@@ -107,7 +107,7 @@ def test_types(data_type, versions):
         if version in versions:
             check_iceberg_types(schema, version)
             continue
-        with pytest.raises(IcebergCompatError) as raised:
+        with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
             check_iceberg_types(schema, version)
         assert raised.value.violation == "UNSUPPORTED_DATA_TYPE"
 
@@ -121,7 +121,7 @@ def test_changes_of_types():
         return StructType([StructField("s", StructType([field]))])
 
     check_iceberg_types(changed("short", "integer", IntegerType()), 2)
-    with pytest.raises(IcebergCompatError) as raised:
+    with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
         check_iceberg_types(changed("integer", "decimal(12,2)", DecimalType(12, 2)), 2)
     assert raised.value.violation == "UNSUPPORTED_TYPE_WIDENING"
     assert "s.x" in raised.value.problem

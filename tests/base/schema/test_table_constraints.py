@@ -13,7 +13,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.schema.table_constraints import Constraint, Identity, row_rules, with_marks
-from sparkdelta.exceptions import InvalidSchemaError, WriteNotImplementedError
+from tests.support.errors import raises
 
 ALL = Protocol(1, 6)
 INVARIANT = json.dumps({"expression": {"expression": "x > 3"}})
@@ -52,7 +52,7 @@ def test_what_is_not_supported_is_no_rule():
 
 @pytest.mark.parametrize("metadata", [{"delta.invariants": "x > 3"}, {"delta.invariants": "{}"}])
 def test_an_invariant_that_is_none(metadata):
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         rules(column("x", **metadata))
 
 
@@ -67,15 +67,15 @@ def test_an_invariant_that_is_none(metadata):
 )
 def test_an_identity_that_is_none(metadata):
     """Identity Columns"""
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         rules(column("i", LongType(), **metadata))
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         rules(column("i", **{"delta.identity.start": 1, "delta.identity.step": 1}))
 
 
 def test_rules_inside_arrays_are_refused():
     inner = ArrayType(StructType([column("x", **{"delta.invariants": INVARIANT})]))
-    with pytest.raises(WriteNotImplementedError) as raised:
+    with raises("DELTA_WRITE_NOT_IMPLEMENTED") as raised:
         rules(column("a", inner))
     assert raised.value.missing == ("invariants (a.x)",)
 

@@ -26,13 +26,7 @@ from sparkdelta.base.schema.table_schema import (
     without_void,
 )
 from sparkdelta.base.schema.type_widening import check_type_changes
-from sparkdelta.exceptions import (
-    InvalidSchemaError,
-    PartitionColumnNotFoundError,
-    SchemaNotSetError,
-    UnsupportedDataTypeError,
-    UnsupportedTypeChangeError,
-)
+from tests.support.errors import raises
 from tests.support.table_builder import array_of, field, map_of, struct_of
 
 
@@ -68,7 +62,7 @@ def test_nullability_and_metadata_at_every_level() -> None:
 
 @pytest.mark.parametrize("text", [None, ""])
 def test_no_schema(text: str | None) -> None:
-    with pytest.raises(SchemaNotSetError):
+    with raises("DELTA_SCHEMA_NOT_SET"):
         parse_table_schema(text, path="file:/t")
 
 
@@ -81,32 +75,32 @@ def test_no_schema(text: str | None) -> None:
      '{"type":"struct","fields":' * 100_000],
 )  # fmt: skip
 def test_what_is_no_schema(text: str) -> None:
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         parse_table_schema(text, path="file:/t")
 
 
 @pytest.mark.parametrize("name", ["interval year to month", "geometry(4326)", "timestamp_nanos"])
 def test_types_of_others_are_refused_by_column(name: str) -> None:
-    with pytest.raises(UnsupportedDataTypeError) as raised:
+    with raises("DELTA_UNSUPPORTED_DATA_TYPES") as raised:
         parse(field("o", array_of(struct_of(field("x", name)))))
     assert (raised.value.column, raised.value.data_type) == ("o.x", name)
 
 
 def test_names_that_differ_by_case_only() -> None:
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         parse(field("a", "long"), field("A", "long"))
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         parse(field("Σdate", "long"), field("ςdate", "long"))
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         parse(field("o", map_of("string", struct_of(field("x", "long"), field("X", "long")))))
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         parse(field("a", "long"), field("a", "string"))
 
 
 def test_partition_columns_in_their_own_order_and_any_case() -> None:
     schema = parse(field("a", "long"), field("B", "date"), field("c", "string"))
     assert [f.name for f in partition_fields(schema, ("c", "b"))] == ["c", "B"]
-    with pytest.raises(PartitionColumnNotFoundError) as raised:
+    with raises("DELTA_PARTITION_COLUMN_NOT_FOUND") as raised:
         partition_fields(schema, ("d",))
     assert (raised.value.column, raised.value.available) == ("d", ["a", "B", "c"])
 
@@ -153,9 +147,9 @@ def test_type_changes_of_the_protocol(data_type: Any, change: dict[str, str]) ->
 def test_other_type_changes_are_refused_by_field() -> None:
     """PROTOCOL.md#reader-requirements-for-type-widening"""
     change = {"fromType": "string", "toType": "integer", "fieldPath": "value.element"}
-    with pytest.raises(UnsupportedTypeChangeError) as raised:
+    with raises("DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA") as raised:
         check_type_changes(_changed(map_of("string", array_of("integer")), **change))
     error = raised.value
     assert (error.field, error.from_type) == ("c.value.element", "string")
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         check_type_changes(_changed("long", toType="long"))

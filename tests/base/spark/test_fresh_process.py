@@ -38,11 +38,12 @@ assert sparkdelta.verify(spark, table, footers=True).is_clean
 assert spark.sparkContext.pythonExec == "python3"
 
 # Elsewhere than on a local master, workers would have run the python3 of the PATH.
-from sparkdelta.exceptions import PythonWorkerError
-from sparkdelta.engine import worker_python
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.base.spark import worker_python
 try:
     worker_python._check(spark)
-except PythonWorkerError as error:
+except DeltaError as error:
+    assert error.error_class == "DELTA_PYTHON_WORKER_NOT_USABLE"
     assert error.__cause__ is None and "numpy" in error.problem
 else:
     raise AssertionError("this Python has no packages")

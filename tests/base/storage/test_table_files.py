@@ -17,7 +17,8 @@ from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.object_log import ObjectLogStore, open_objects
 from sparkdelta.base.storage.table_files import TableFiles, relative_path
-from sparkdelta.exceptions import PathOutsideTableError, StorageError
+from sparkdelta.exceptions import StorageError
+from tests.support.errors import raises
 from tests.support.hdfs_path import HdfsPath
 from tests.support.s3_server import BUCKET
 from tests.support.stored_logs import ODD, Directory, put_time, uri
@@ -186,7 +187,7 @@ PATHS_OUTSIDE = [
 
 @pytest.mark.parametrize("path", PATHS_OUTSIDE)
 def test_paths_outside_a_table(path: str) -> None:
-    with pytest.raises(PathOutsideTableError) as raised:
+    with raises("DELTA_PATH_OUTSIDE_TABLE") as raised:
         relative_path("file:/t", path)
     assert (raised.value.path, raised.value.table_root) == (path, "file:/t")
 
@@ -211,7 +212,7 @@ def test_paths_of_a_table(root: str, path: str, wanted: str) -> None:
 
 def test_other_roots_are_outside() -> None:
     for path in ("s3a://c/t/f", "s3://b/t/f", "s3a://b/t2/f", "s3a://b/f", "file:/t/f"):
-        with pytest.raises(PathOutsideTableError):
+        with raises("DELTA_PATH_OUTSIDE_TABLE"):
             relative_path("s3a://b/t", path)
 
 
@@ -227,7 +228,7 @@ def test_nothing_outside_is_touched(place: Place) -> None:
     ]
     for path in ("../outside", f"{root}/../outside", f"{root}-2/f", "_delta_log/0.json", root):
         for verb in verbs:
-            with pytest.raises(PathOutsideTableError):
+            with raises("DELTA_PATH_OUTSIDE_TABLE"):
                 verb(path)
     assert place.contents() == _all_files()
 
@@ -252,7 +253,7 @@ def test_links_lead_nowhere_outside(local: Place, tmp_path: Path) -> None:
         lambda: local.files.delete_directory(f"out/{ODD}-2"),
         lambda: local.files.copy("f", "out/new"),
     ):
-        with pytest.raises(PathOutsideTableError):
+        with raises("DELTA_PATH_OUTSIDE_TABLE"):
             verb()
     assert local.contents() == _all_files()
     local.files.delete(["file", "in/f", "dangling"])

@@ -8,24 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, load_snapshot, write_delta
-from sparkdelta.exceptions import (
-    ClusterPartitionedTableError,
-    ColumnNotFoundError,
-    ConcurrentAppendException,
-    ConstraintDependentColumnError,
-    ConstraintExistsError,
-    ConstraintNotFoundError,
-    ConstraintViolatedError,
-    NewConstraintViolatedError,
-    NonBooleanConstraintError,
-    NondeterministicConstraintError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, ConcurrentAppendException
 from sparkdelta.operations.alter.alter_table import alter
 from sparkdelta.operations.alter.altered_constraints import add_constraint
 from sparkdelta.table.definition.alteration import Alteration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from tests.operations.alter.test_alter_columns import parameters
 from tests.operations.write.test_write import commit, rows
+from tests.support.errors import raises
 from tests.support.settings import settings
 
 
@@ -35,7 +25,7 @@ def test_existing_rows_satisfy_a_new_constraint(spark: SparkSession, table_path:
     source = "SELECT IF(id = 8, NULL, id - 3) AS `v'a`, 'x' AS p FROM range(9)"
     write_delta(spark.sql(source).coalesce(1), table_path, properties=on)
     table = alter_table(spark, table_path)
-    with pytest.raises(NewConstraintViolatedError) as raised:
+    with raises("DELTA_NEW_CHECK_CONSTRAINT_VIOLATION") as raised:
         table.add_constraint("Positive", "`v'a` > 0")
     assert raised.value.num_rows == 5
     assert len(raised.value.rows) == 3
@@ -50,9 +40,9 @@ def test_existing_rows_satisfy_a_new_constraint(spark: SparkSession, table_path:
     found = commit(table_path, 2)
     assert found["metaData"][0]["configuration"]["delta.constraints.positive"] == "`V'A` > 0"
     assert "checkConstraints" in found["protocol"][0]["writerFeatures"]
-    with pytest.raises(ConstraintExistsError):
+    with raises("DELTA_CONSTRAINT_ALREADY_EXISTS"):
         table.add_constraint("POSITIVE", "true")
-    with pytest.raises(ConstraintViolatedError):
+    with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         write_delta(spark.sql("SELECT 0L AS `v'a`"), table_path, mode="append")
     table.drop_constraint("POSITIVE").drop_constraint("gone", if_exists=True)
     assert parameters(table_path, 3) == (
@@ -60,7 +50,7 @@ def test_existing_rows_satisfy_a_new_constraint(spark: SparkSession, table_path:
     )  # fmt: skip
     write_delta(spark.sql("SELECT 0L AS `v'a`"), table_path, mode="append")
     assert len(rows(spark, table_path)) == 5
-    with pytest.raises(ConstraintNotFoundError):
+    with raises("DELTA_CONSTRAINT_DOES_NOT_EXIST"):
         table.drop_constraint("positive")
 
 
@@ -68,11 +58,11 @@ def test_refused_constraints(spark: SparkSession, table_path: str) -> None:
     write_delta(spark.range(1), table_path)
     table = alter_table(spark, table_path)
     for expression, error in (
-        ("nope > 1", ConstraintDependentColumnError),
-        ("id + 1", NonBooleanConstraintError),
-        ("rand() < 2", NondeterministicConstraintError),
+        ("nope > 1", "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE"),
+        ("id + 1", "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"),
+        ("rand() < 2", "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT"),
     ):
-        with pytest.raises(error):
+        with raises(error):
             table.add_constraint("c", expression)
     assert load_snapshot(spark, table_path).version == 0
 
@@ -115,5 +105,5 @@ def test_clustering_columns_are_changed(spark: SparkSession, table_path: str) ->
 
 def test_a_partitioned_table_is_not_clustered(spark: SparkSession, table_path: str) -> None:
     write_delta(spark.sql("SELECT 1 AS a, 2 AS p"), table_path, partition_by=["p"])
-    with pytest.raises(ClusterPartitionedTableError):
+    with raises("DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED"):
         alter_table(spark, table_path).cluster_by("a")

@@ -253,7 +253,7 @@ def test_a_serial_history_or_a_conflict(
                 second(serial)
                 both: object = state(spark, serial)
             except DeltaError as error:
-                both = type(error)
+                both = error.error_class
             commits = {1, min(2, num_commits), num_commits} if second is alter else {1}
             for nth in sorted(commits):
                 path = copies()
@@ -264,14 +264,14 @@ def test_a_serial_history_or_a_conflict(
                 except DeltaConcurrentModificationException as error:
                     conflict = type(error).__name__
                 except DeltaError as error:
-                    refused = type(error)
+                    refused = error.error_class
                 case = write.__name__, "first" if first is alter else f"second {nth}", conflict
                 assert Transaction.commit is COMMIT, case
                 assert refused in (None, both), case
                 if conflict and second is alter and nth > 1:
                     second(path)  # it goes on
                     conflict = None
-                wanted = only_first if conflict or isinstance(both, type) else both
+                wanted = only_first if conflict or isinstance(both, str) else both
                 assert state(spark, path) == wanted, case
                 outcomes.append(conflict or refused)
     # These depend on all rows, and later writes on them.

@@ -20,27 +20,13 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaTable, alter_table, clean_log, load_snapshot, read_delta, write_delta
 from sparkdelta.base.protocol.feature_rules import FEATURES, TableFeature
 from sparkdelta.base.protocol.table_features import is_supported, supported_features
-from sparkdelta.exceptions import (
-    CheckpointProtectionDropError,
-    ConstraintsOfFeatureError,
-    DeltaError,
-    DependentFeatureError,
-    DropConflictError,
-    DropFeatureError,
-    DropPropertyError,
-    DropWaitsForRetentionError,
-    FeatureNotPresentError,
-    HistoryUsesFeatureError,
-    InvalidNamesError,
-    ProtectedHistoryError,
-    TruncateHistoryError,
-    UnknownFeatureDropError,
-)
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter import drop_feature as command
 from sparkdelta.operations.alter.drop_feature import drop_feature
 from sparkdelta.operations.upkeep.metadata_cleanup_rules import DAY_MS
 from tests.operations.write.test_write import commit
 from tests.support.crashing_store import dying_writer
+from tests.support.errors import raises
 from tests.support.memory_log import Crash
 
 PROTECTED = "delta.requireCheckpointProtectionBeforeVersion"
@@ -195,7 +181,7 @@ def test_rows_keep_their_ids_without_column_mapping(spark: SparkSession, table_p
     on = {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}
     write_delta(spark.sql(ROWS), table_path, properties=on)
     table = alter_table(spark, table_path).rename_column("n", "a b")
-    with pytest.raises(InvalidNamesError) as raised:
+    with raises("DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING") as raised:
         drop_feature(spark, table_path, "columnMapping")
     assert raised.value.column == "a b"
     table.rename_column("`a b`", "m").cluster_by()
@@ -212,22 +198,26 @@ def test_rows_keep_their_ids_without_column_mapping(spark: SparkSession, table_p
 @pytest.mark.parametrize(
     ("name", "truncates", "error"),
     [
-        ("delta.enableDeletionVectors", False, DropPropertyError),
-        ("nope", False, UnknownFeatureDropError),
-        ("typeWidening", False, FeatureNotPresentError),
-        ("appendOnly", False, DropFeatureError),
-        ("rowTracking", True, TruncateHistoryError),
-        ("checkpointProtection", False, CheckpointProtectionDropError),
-        ("domainMetadata", False, DependentFeatureError),
-        ("checkConstraints", False, ConstraintsOfFeatureError),
+        ("delta.enableDeletionVectors", False, "DELTA_FEATURE_DROP_FEATURE_IS_DELTA_PROPERTY"),
+        ("nope", False, "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE"),
+        ("typeWidening", False, "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT"),
+        ("appendOnly", False, "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE"),
+        ("rowTracking", True, "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED"),
+        (
+            "checkpointProtection",
+            False,
+            "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
+        ),
+        ("domainMetadata", False, "DELTA_FEATURE_DROP_DEPENDENT_FEATURE"),
+        ("checkConstraints", False, "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE"),
     ],
 )
 @pytest.mark.every_case
 def test_drops_that_are_refused(
-    spark: SparkSession, refusing: str, name: str, truncates: bool, error: type[DeltaError]
+    spark: SparkSession, refusing: str, name: str, truncates: bool, error: str | type[DeltaError]
 ) -> None:
     """Before anything is done."""
-    with pytest.raises(error):
+    with raises(error):
         DeltaTable.forPath(spark, refusing).dropFeatureSupport(name, truncates)
     assert len(operations(refusing)) == 2
 
@@ -255,9 +245,9 @@ def test_the_history_is_truncated(spark: SparkSession, table_path: str) -> None:
             now_ms=now + days * DAY_MS,
         )  # fmt: skip
 
-    with pytest.raises(DropWaitsForRetentionError):
+    with raises("DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD"):
         drop(0)
-    with pytest.raises(HistoryUsesFeatureError):
+    with raises("DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST"):
         drop(0)
     assert is_supported(load_snapshot(spark, table_path).protocol, TableFeature.DELETION_VECTORS)
     drop(2)
@@ -291,7 +281,7 @@ def test_protected_checkpoints_are_deleted_with_all_they_protect(
     result = clean_log(spark, table_path, now_ms=now)
     assert result.files == ()
     assert "protected" in str(result.reason)
-    with pytest.raises(ProtectedHistoryError):
+    with raises("DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD"):
         drop_feature(spark, table_path, "checkpointProtection", truncates_history=True)
     assert clean_log(spark, table_path, now_ms=now + 20 * DAY_MS).checkpoint_version is not None
     assert min(checkpoints(table_path)) >= version
@@ -321,7 +311,7 @@ def test_others_use_it_again(
         return found
 
     monkeypatch.setattr(command, "has_traces", has_traces)
-    with pytest.raises(DropConflictError):
+    with raises("DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL"):
         drop_feature(spark, table_path, "v2Checkpoint")
     assert len(rows(spark, table_path)) == 9
     drop_feature(spark, table_path, "v2Checkpoint")

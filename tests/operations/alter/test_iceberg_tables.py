@@ -21,10 +21,10 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.base.parquet.parquet_schema_workers import Node, file_schema
-from sparkdelta.exceptions import IcebergCompatError
 from sparkdelta.table.rows import file_descriptions
 from tests.operations.write.test_write import commit, rows
 from tests.operations.write.test_write_schemas import fields, mapping
+from tests.support.errors import raises
 from tests.support.spark_jobs import counted_jobs
 
 V1, V2, V3 = (f"delta.enableIcebergCompatV{version}" for version in (1, 2, 3))
@@ -185,7 +185,7 @@ def test_incompatible_tables_are_not_created(  # type: ignore[no-untyped-def]
     for name, value in properties.items():
         builder.property(name, value)
     for made in (lambda: write_delta(frame, table_path, properties=properties), builder.execute):
-        with pytest.raises(IcebergCompatError) as raised:
+        with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
             made()
         assert raised.value.violation == violation
         assert raised.value.getCondition() == "DELTA_ICEBERG_COMPAT_VIOLATION"
@@ -229,7 +229,7 @@ def test_version_3(spark: SparkSession, table_path: str) -> None:
         (lambda: write_delta(frame, table_path, mode="overwrite", overwrite_schema=True),
          "REPLACE_TABLE_CHANGE_PARTITION_NAMES"),
     ):  # fmt: skip
-        with pytest.raises(IcebergCompatError) as raised:
+        with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
             statement()
         assert raised.value.violation == violation
     altered.change_column("n", default="-1")
@@ -269,21 +269,21 @@ def test_it_cannot_be_enabled_yet(spark: SparkSession, tmp_path: Path) -> None:
     for number, (properties, name, violation) in enumerate(cases):
         path = str(tmp_path / str(number))
         write_delta(spark.sql(DEEP), path, properties=properties)
-        with pytest.raises(IcebergCompatError) as raised:
+        with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
             alter_table(spark, path).set_properties({name: "true"})
         assert raised.value.violation == violation
         assert load_snapshot(spark, path).version == 0
     path = str(tmp_path / "2")
     DeltaTable.forPath(spark, path).delete("n = 1")
     table = alter_table(spark, path).set_properties({"delta.enableDeletionVectors": "false"})
-    with pytest.raises(IcebergCompatError) as raised:
+    with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
         table.set_properties({V2: "true"})
     assert raised.value.violation == "DELETION_VECTORS_NOT_PURGED"
     reorg(spark, path)
     table.set_properties({V2: "true"})
     path = str(tmp_path / "partitioned")
     write_delta(spark.sql(FLAT), path, partition_by=["p"], properties=mapped)
-    with pytest.raises(IcebergCompatError) as raised:
+    with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
         alter_table(spark, path).set_properties({V1: "true"})
     assert raised.value.violation == "CHANGE_VERSION_NEED_REWRITE"
     alter_table(spark, path).set_properties({V2: "true"})
@@ -298,7 +298,7 @@ def test_incompatible_changes_are_refused(spark: SparkSession, table_path: str) 
     write_delta(frame, table_path, mode="append")
 
     def violation(sql: str, **options: Any) -> str:
-        with pytest.raises(IcebergCompatError) as raised:
+        with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
             write_delta(spark.sql(sql), table_path, **options)
         return raised.value.violation
 
@@ -313,7 +313,7 @@ def test_incompatible_changes_are_refused(spark: SparkSession, table_path: str) 
     other = (
         DeltaTable.replace(spark).location(table_path).addColumn("a", "INT").property(V2, "true")
     )
-    with pytest.raises(IcebergCompatError):
+    with raises("DELTA_ICEBERG_COMPAT_VIOLATION"):
         other.execute()
     assert load_snapshot(spark, table_path).version == 1
     write_delta(spark.sql("SELECT 1L AS a, 1.25 AS d, 2 AS p"), table_path, **merging)

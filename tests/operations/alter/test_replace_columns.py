@@ -10,17 +10,10 @@ from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, Str
 
 from sparkdelta import AlterTable, DeltaTable, alter_table, load_snapshot, write_delta
 from sparkdelta.api.delta_table import IdentityGenerator
-from sparkdelta.exceptions import (
-    ConstraintDependentColumnError,
-    DeltaError,
-    DropPartitionColumnError,
-    DuplicateColumnsError,
-    InvalidArgumentError,
-    ReplaceColumnsError,
-    ReplaceIdentityColumnsError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from tests.operations.alter.test_alter_columns import MAPPED, parameters
 from tests.operations.write.test_write import rows
+from tests.support.errors import raises
 from tests.support.spark_jobs import no_jobs
 
 WIDENING = {"delta.enableTypeWidening": "true"}
@@ -89,34 +82,58 @@ def test_refused_replacements_commit_nothing(
     tight = StructType([*fields[:2], StructField("l", ArrayType(IntegerType(), False)), fields[3]])
     default = {"CURRENT_DEFAULT": "1 +"}
     wrong = StructType([*fields, StructField("d", IntegerType(), True, default)])
-    refused: list[tuple[Callable[[], AlterTable], type[DeltaError]]] = [
-        (lambda: table.replace_columns("a INT, s STRUCT<x: INT>, p INT"), ReplaceColumnsError),
-        (lambda: table.replace_columns(f"b INT, {rest}"), ReplaceColumnsError),
-        (lambda: table.replace_columns(f"a INT, {rest.replace('x', 'y')}"), ReplaceColumnsError),
-        (lambda: table.replace_columns(f"a BIGINT, {rest}"), ReplaceColumnsError),
-        (lambda: table.replace_columns(f"a STRUCT<x: INT>, {rest}"), ReplaceColumnsError),
-        (lambda: table.replace_columns(f"a INT, {rest} NOT NULL"), ReplaceColumnsError),
-        (lambda: table.replace_columns(f"a INT, {rest}, b INT NOT NULL"), ReplaceColumnsError),
-        (lambda: table.replace_columns(tight), ReplaceColumnsError),
-        (lambda: table.replace_columns(f"a INT, {rest}, b INT, B INT"), DuplicateColumnsError),
+    refused: list[tuple[Callable[[], AlterTable], str | type[DeltaError]]] = [
+        (
+            lambda: table.replace_columns("a INT, s STRUCT<x: INT>, p INT"),
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        ),
+        (
+            lambda: table.replace_columns(f"b INT, {rest}"),
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        ),
+        (
+            lambda: table.replace_columns(f"a INT, {rest.replace('x', 'y')}"),
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        ),
+        (
+            lambda: table.replace_columns(f"a BIGINT, {rest}"),
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        ),
+        (
+            lambda: table.replace_columns(f"a STRUCT<x: INT>, {rest}"),
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        ),
+        (
+            lambda: table.replace_columns(f"a INT, {rest} NOT NULL"),
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        ),
+        (
+            lambda: table.replace_columns(f"a INT, {rest}, b INT NOT NULL"),
+            "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        ),
+        (lambda: table.replace_columns(tight), "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"),
+        (
+            lambda: table.replace_columns(f"a INT, {rest}, b INT, B INT"),
+            "DELTA_DUPLICATE_COLUMNS_FOUND",
+        ),
         (lambda: table.replace_columns(wrong), InvalidArgumentError),
         (lambda: table.replace_columns(StructType()), InvalidArgumentError),
         (lambda: table.replace_columns("INT"), InvalidArgumentError),
     ]
     with no_jobs(spark):
         for statement, error in refused:
-            with pytest.raises(error):
+            with raises(error):
                 statement()
     assert load_snapshot(spark, table_path).version == 0
     table.set_properties(MAPPED)
     for columns, error in [
-        ("a INT, l ARRAY<INT>, p INT", ConstraintDependentColumnError),
-        ("a INT, s STRUCT<x: INT>, l ARRAY<INT>", DropPartitionColumnError),
+        ("a INT, l ARRAY<INT>, p INT", "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE"),
+        ("a INT, s STRUCT<x: INT>, l ARRAY<INT>", "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN"),
     ]:
-        with pytest.raises(error):
+        with raises(error):
             table.replace_columns(columns)
     other = str(tmp_path_factory.mktemp("identity") / "table")
     identity = DeltaTable.create(spark).location(other)
     identity.addColumn("i", "BIGINT", generatedAlwaysAs=IdentityGenerator()).execute()
-    with pytest.raises(ReplaceIdentityColumnsError):
+    with raises("DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED"):
         alter_table(spark, other).replace_columns("i BIGINT, a INT")

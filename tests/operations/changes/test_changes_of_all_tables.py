@@ -16,19 +16,12 @@ from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, verify, write_delta
 from sparkdelta.api.delta_table import DeltaTableBuilder, IdentityGenerator
-from sparkdelta.exceptions import (
-    AppendOnlyTableError,
-    ConstraintViolatedError,
-    DeltaError,
-    IdentityInsertError,
-    IdentityUpdateError,
-    NotNullViolatedError,
-    TextTooLongError,
-)
+from sparkdelta.exceptions import DeltaError
+from tests.support.errors import raises
 from tests.support.settings import HOSTILE, settings
 from tests.support.unreferenced import unreferenced
 
-Wrong = tuple[type[DeltaError], dict[str, str]]
+Wrong = tuple[str | type[DeltaError], dict[str, str]]
 MAPPED = {"delta.columnMapping.mode": "id"}
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
@@ -66,11 +59,14 @@ KINDS = {
         {"st.a": "t.st.a + 1", "n": "t.n + 1"},
         {"delta.constraints.low": "n < 100", "delta.constraints.deep": "st.a < 50", **VECTORS},
         (
-            (ConstraintViolatedError, {"n": "100"}),
-            (ConstraintViolatedError, {"st.a": "50"}),
-            (ConstraintViolatedError, {"n": "NULL"}),
-            (NotNullViolatedError, {"st.a": "NULL"}),
-            (NotNullViolatedError, {"st.l": "array(named_struct('b', CAST(NULL AS STRING)))"}),
+            ("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", {"n": "100"}),
+            ("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", {"st.a": "50"}),
+            ("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", {"n": "NULL"}),
+            ("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", {"st.a": "NULL"}),
+            (
+                "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+                {"st.l": "array(named_struct('b', CAST(NULL AS STRING)))"},
+            ),
         ),
     ),
     "texts": Kind(
@@ -79,8 +75,8 @@ KINDS = {
         {"c": "'bcd'", "v": "concat(left(t.v, 1), 'z')"},
         MAPPED,
         (
-            (TextTooLongError, {"c": "'abcd'"}),
-            (TextTooLongError, {"v": "concat(t.v, '!')"}),
+            ("DELTA_EXCEED_CHAR_VARCHAR_LIMIT", {"c": "'abcd'"}),
+            ("DELTA_EXCEED_CHAR_VARCHAR_LIMIT", {"v": "concat(t.v, '!')"}),
         ),
     ),
     "variants": Kind(
@@ -130,9 +126,9 @@ KINDS = {
         {"n": "t.n + 1"},
         {"delta.feature.allowColumnDefaults": "supported", **VECTORS},
         (
-            (IdentityUpdateError, {"k": "1"}),
-            (IdentityUpdateError, {"k": "DEFAULT"}),
-            (ConstraintViolatedError, {"twice": "1"}),
+            ("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", {"k": "1"}),
+            ("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", {"k": "DEFAULT"}),
+            ("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", {"twice": "1"}),
         ),
         declared=lambda builder: (
             builder.addColumn("twice", "INT", generatedAlwaysAs="n * 2"),
@@ -165,10 +161,10 @@ def test_all_kinds(spark: SparkSession, table_path: str, name: str) -> None:
     kind.altered(alter_table(spark, table_path))
     before = rows_of(spark, table_path)
     for error, values in kind.wrong:
-        with pytest.raises(error):
+        with raises(error):
             table.update("id IN (1, 7)", values)
         merge = table.merge(made("range(2)").alias("s"), "t.id = s.id")
-        with pytest.raises(error):
+        with raises(error):
             merge.whenMatchedUpdate(set=values).execute()
     assert not unreferenced(table_path)
     with settings(spark, HOSTILE["time zone, no ANSI"]):
@@ -212,7 +208,7 @@ def test_inserts_into_append_only_tables(spark: SparkSession, table_path: str) -
     table = builder.property("delta.appendOnly", "true").execute().alias("t")
     source = spark.sql("SELECT 1 AS id, 7L AS k").alias("s")
     merge = table.merge(source, "t.id = s.id")
-    with pytest.raises(IdentityInsertError):
+    with raises("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"):
         merge.whenNotMatchedInsertAll().execute()
     merge.whenNotMatchedInsert(values={"id": "s.id"}).execute()
     for call in (
@@ -221,7 +217,7 @@ def test_inserts_into_append_only_tables(spark: SparkSession, table_path: str) -
         lambda: table.delete("id = 1"),
         lambda: table.update("id = 1", {"id": "3"}),
     ):
-        with pytest.raises(AppendOnlyTableError):
+        with raises("DELTA_CANNOT_MODIFY_APPEND_ONLY"):
             call()
     assert [tuple(row) for row in table.toDF().collect()] == [(1, 1)]
 

@@ -25,13 +25,8 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.base.protocol.file_paths import decode_path
-from sparkdelta.exceptions import (
-    ChangeDataColumnsError,
-    ColumnNotFoundError,
-    IncompatibleChangeDataError,
-    InvalidArgumentError,
-    VersionNotFoundError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, InvalidArgumentError, VersionNotFoundError
+from tests.support.errors import raises
 from tests.support.rows import python_rows, spark_rows
 from tests.support.settings import HOSTILE, settings
 
@@ -205,13 +200,13 @@ def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="metadata columns"):
         read_changes(spark, table_path, start_version=1, net=True, columns=["_metadata.row_id"])
     alter_table(spark, table_path).drop_columns("m")
-    with pytest.raises(IncompatibleChangeDataError):
+    with raises("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"):
         read_changes(spark, table_path, start_version=1, net=True)
     with pytest.raises(InvalidArgumentError, match="net"):
         read_changes(spark, table_path, start_version=1, net=1)  # type: ignore[arg-type]
     other = str(tmp_path / "other")
     write_delta(spark.sql("SELECT 1 AS n, 'x' AS _change_type"), other)
-    with pytest.raises(ChangeDataColumnsError):
+    with raises("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"):
         read_changes(spark, other, start_version=0, net=True)
     variants = str(tmp_path / "variants")
     write_delta(spark.sql("SELECT 1 AS n, parse_json('1') AS v"), variants)

@@ -18,14 +18,9 @@ from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, alter_table, read_changes, write_delta
 from sparkdelta.base.protocol.change_types import CHANGE_COLUMNS
-from sparkdelta.exceptions import (
-    ColumnNotFoundError,
-    IncompatibleChangeDataError,
-    IncompatibleChangeSchemaError,
-    MissingChangeDataError,
-    RemoveWithoutFileMetadataError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.table.log.commit_timestamp_rules import utc_datetime
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
@@ -178,11 +173,11 @@ def test_versions_without_a_change(spark: SparkSession, tmp_path: Path) -> None:
     alter_table(spark, path).set_properties(CHANGES)
     write_delta(spark.range(3), path, mode="overwrite", data_change=False)
     assert changes(read_changes(spark, path, start_version=1)) == Counter()
-    with pytest.raises(MissingChangeDataError) as refused:
+    with raises("DELTA_MISSING_CHANGE_DATA") as refused:
         read_changes(spark, path, start_version=0)
     assert refused.value.version == 0
     alter_table(spark, path).unset_properties(list(CHANGES))
-    with pytest.raises(MissingChangeDataError) as refused:
+    with raises("DELTA_MISSING_CHANGE_DATA") as refused:
         read_changes(spark, path, start_version=1)
     assert refused.value.version == 3
     assert changes(read_changes(spark, path, start_version=1, end_version=2)) == Counter()
@@ -199,10 +194,10 @@ def test_changed_schemas(spark: SparkSession, tmp_path: Path) -> None:
         [(0, None, "insert", 0), (1, "x", "insert", 1)]
     )
     assert read_changes(spark, path, start_version=2).columns[:2] == ["id", "t"]
-    with pytest.raises(IncompatibleChangeSchemaError) as refused:
+    with raises("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE") as refused:
         read_changes(spark, path, start_version=0)
     assert (refused.value.version, refused.value.schema_version) == (1, 2)
-    with pytest.raises(IncompatibleChangeDataError):
+    with raises("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"):
         read_changes(spark, path, start_version=1)
 
 
@@ -219,11 +214,11 @@ def test_column_mapping_that_comes_or_goes(spark: SparkSession, table_path: str)
     expected = Counter([(0, "insert", 0), (1, "insert", 2)])
     assert changes(read_changes(spark, table_path, start_version=0)) == expected
     table.rename_column("id", "n")
-    with pytest.raises(IncompatibleChangeDataError):
+    with raises("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"):
         read_changes(spark, table_path, start_version=0)
     table.set_properties({"delta.columnMapping.mode": "none"})
     for is_net in (False, True):
-        with pytest.raises(IncompatibleChangeDataError):
+        with raises("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA"):
             read_changes(spark, table_path, start_version=3 + is_net, net=is_net)
     assert read_changes(spark, table_path, start_version=3, end_version=3).isEmpty()
 
@@ -239,7 +234,7 @@ def test_a_remove_without_partition_values(spark: SparkSession, tmp_path: Path) 
     for action in actions:
         action.get("remove", {}).pop("partitionValues", None)
     commit.write_text("\n".join(map(json.dumps, actions)))
-    with pytest.raises(RemoveWithoutFileMetadataError):
+    with raises("DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA"):
         read_changes(spark, path, start_version=1)
 
 

@@ -19,11 +19,7 @@ from pyspark.sql.types import StructType
 from sparkdelta import load_snapshot, write_checkpoint, write_version_checksum
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.local_log import LocalLogStore
-from sparkdelta.exceptions import (
-    CheckpointMismatchError,
-    InvalidArgumentError,
-    UnsupportedWriterFeaturesError,
-)
+from sparkdelta.exceptions import CheckpointMismatchError, InvalidArgumentError
 from sparkdelta.operations.checkpoint import (
     checkpoint_contents,
     checkpoint_files,
@@ -38,6 +34,7 @@ from sparkdelta.table.definition import clustering
 from sparkdelta.table.listing import line_reader
 from sparkdelta.table.listing.last_checkpoint_rules import parse_last_checkpoint
 from sparkdelta.table.log import loading
+from tests.support.errors import raises
 from tests.support.log_writer import (
     log_directory,
     write_checksum,
@@ -405,7 +402,7 @@ def test_a_table_of_unknown_features_is_refused(spark: SparkSession, table: Path
     unknown["protocol"]["writerFeatures"].append("futureFeature")
     write_commit(table, 0, [unknown, metadata(), add("a")])
     before = names(table)
-    with pytest.raises(UnsupportedWriterFeaturesError) as raised:
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE") as raised:
         write_checkpoint(spark, str(table))
     assert raised.value.features == ("futureFeature",)
     assert names(table) == before

@@ -27,22 +27,15 @@ from sparkdelta import (
 from sparkdelta.api.delta_table import IdentityGenerator
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
-    AddConstraintsError,
-    AppendOnlyTableError,
-    CloneTargetNotEmptyError,
-    ColumnMappingModeChangeError,
-    DataFileNotFoundError,
     InvalidArgumentError,
-    InvalidCommitError,
-    NonEmptyLocationError,
     StorageError,
-    TableAlreadyExistsError,
     TableNotFoundError,
     VersionNotFoundError,
 )
 from sparkdelta.operations.copy import copied_table
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.snapshot.staging import Staging
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.table_builder import add
@@ -166,7 +159,7 @@ def test_a_large_shallow_clone(
     assert parts == ["actions"]
     (whole,) = load_snapshot(spark, source).add_files().filter("deletionVector IS NULL").collect()
     write_commit(Path(source), 2, [add(f"file:{quote(source)}/{whole.path}")])
-    with pytest.raises(InvalidCommitError, match="several actions"):
+    with raises("DELTA_INVALID_COMMIT", match="several actions"):
         clone(spark, source, str(tmp_path / "twice"))
 
 
@@ -261,7 +254,7 @@ def test_the_table_that_is_replaced(spark: SparkSession, tmp_path: Path) -> None
     (physical,) = json.loads(domain.configuration)["clusteringColumns"]
     assert physical == ["s"]
     assert "clustering" in (after.protocol.writer_features or ())
-    with pytest.raises(AppendOnlyTableError):
+    with raises("DELTA_CANNOT_MODIFY_APPEND_ONLY"):
         clone.delete()
     fresh = str(tmp_path / "fresh")
     DeltaTable.forPath(spark, source).cloneAtVersion(1, fresh, isShallow=True)
@@ -284,9 +277,9 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     for arguments in ({"isShallow": "false"}, {"replace": 1}, {"properties": {"a": 1}}):
         with pytest.raises(InvalidArgumentError):
             table.clone(target, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(ColumnMappingModeChangeError):
+    with raises("DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE"):
         table.clone(target, properties={"delta.columnMapping.mode": "name"})
-    with pytest.raises(AddConstraintsError):
+    with raises("DELTA_ADD_CONSTRAINTS"):
         table.clone(target, properties={"delta.constraints.c": "id > 100"})
     with pytest.raises(VersionNotFoundError):
         table.cloneAtVersion(9, target)
@@ -295,13 +288,13 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     assert not Path(target).exists()
     Path(target).mkdir()
     Path(target, "other").touch()
-    with pytest.raises(NonEmptyLocationError):
+    with raises("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"):
         table.clone(target)
     Path(target, "other").unlink()
     table.clone(target, isShallow=True)
-    with pytest.raises(TableAlreadyExistsError):
+    with raises("DELTA_TABLE_ALREADY_EXISTS"):
         table.clone(target)
-    with pytest.raises(CloneTargetNotEmptyError):
+    with raises("DELTA_UNSUPPORTED_NON_EMPTY_CLONE"):
         table.clone(target, isShallow=True, replace=True)
 
 
@@ -317,7 +310,7 @@ def test_files_are_checked(
     (vector,) = Path(source).rglob("*.bin")
     content = vector.read_bytes()
     vector.unlink()
-    with pytest.raises(DataFileNotFoundError, match="deletion_vector"):
+    with raises("DELTA_FILE_NOT_FOUND", match="deletion_vector"):
         clone(spark, source, target, deep=True)
     vector.write_bytes(content)
     file = next(Path(source).rglob("*.parquet"))
@@ -326,7 +319,7 @@ def test_files_are_checked(
     with pytest.raises(StorageError, match="the log says"):
         clone(spark, source, target, deep=True)
     file.unlink()
-    with pytest.raises(DataFileNotFoundError, match=file.name):
+    with raises("DELTA_FILE_NOT_FOUND", match=file.name):
         clone(spark, source, target, deep=True)
     assert not data_files(target)
     file.write_bytes(data)

@@ -27,22 +27,11 @@ from sparkdelta import (
     verify,
     write_delta,
 )
-from sparkdelta.exceptions import (
-    ConvertNonParquetError,
-    ConvertRowTrackingError,
-    EmptyDirectoryError,
-    FileFooterError,
-    FileSchemaMergeError,
-    InvalidArgumentError,
-    MissingProviderError,
-    PartitionColumnCountError,
-    PartitionColumnNameError,
-    PartitionValueCastError,
-    PathOutsideTableError,
-)
+from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.operations.copy import converted_table
 from sparkdelta.table.commit import transaction
 from tests.support.crashing_store import dying_writer
+from tests.support.errors import raises
 from tests.support.memory_log import Crash
 from tests.support.settings import HOSTILE, settings
 
@@ -193,7 +182,7 @@ def test_partition_columns_can_be_inferred(spark: SparkSession, table_path: str)
     ]  # fmt: skip
     shutil.rmtree(Path(table_path, "_delta_log"))
     parquet(table_path, "day=2024-03-01/f.parquet", n=[1])
-    with pytest.raises(PartitionColumnCountError, match="day, k, big, t"):
+    with raises("DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", match="day, k, big, t"):
         convert_to_delta(spark, table_path, infer_partitions=True)
 
 
@@ -202,48 +191,53 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing is committed, and nothing left behind."""
     path = str(tmp_path / "directory")
     for missing in (path, str(tmp_path)):
-        with pytest.raises(EmptyDirectoryError):
+        with raises("DELTA_EMPTY_DIRECTORY"):
             convert_to_delta(spark, missing)
     file = parquet(path, "p=1/q=x/f.parquet", n=[1], v=["a"])
 
-    def refused(error: type[Exception], match: str | None = None, **options: Any) -> None:
-        with pytest.raises(error, match=match):
+    def refused(error: str | type[Exception], match: str | None = None, **options: Any) -> None:
+        with raises(error, match=match):
             convert_to_delta(spark, path, **options)
         assert not list(Path(path, "_delta_log").rglob("*"))
 
-    refused(PartitionColumnCountError, r"columns \(\).*\(p, q\)")
-    refused(PartitionColumnCountError, partition_schema="p INT")
-    refused(PartitionColumnNameError, "q.*p", partition_schema="q STRING, p INT")
-    refused(PartitionValueCastError, "x of", partition_schema="p INT, q INT")
+    refused("DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", r"columns \(\).*\(p, q\)")
+    refused("DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", partition_schema="p INT")
+    refused(
+        "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME",
+        "q.*p",
+        partition_schema="q STRING, p INT",
+    )
+    refused("DELTA_FAILED_CAST_PARTITION_VALUE", "x of", partition_schema="p INT, q INT")
     refused(InvalidArgumentError, "partition_schema", partition_schema="p INT, INT INT INT")
     refused(InvalidArgumentError, "infer_partitions", infer_partitions="yes")
     given: dict[str, Any] = {"partition_schema": "p INT, q STRING"}
     refused(
-        ConvertRowTrackingError, collect_statistics=False,
+        "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS", collect_statistics=False,
         properties={"delta.enableRowTracking": "true"}, **given,
     )  # fmt: skip
     refused(
         InvalidArgumentError, "columns", properties={"delta.columnMapping.mode": "name"}, **given
     )
     other = parquet(path, "p=2/q=x/g.parquet", n=["1"])
-    refused(FileSchemaMergeError, "g.parquet.*n: ", **given)
+    refused("DELTA_FAILED_MERGE_SCHEMA_FILE", "g.parquet.*n: ", **given)
     other.write_text("no Parquet")
-    refused(FileFooterError, "g.parquet", **given)
+    refused("DELTA_FAILED_READ_FILE_FOOTER", "g.parquet", **given)
     other.unlink()
     other.symlink_to(file)
-    refused(PathOutsideTableError, "g.parquet", **given)
+    refused("DELTA_PATH_OUTSIDE_TABLE", "g.parquet", **given)
     other.unlink()
     other.parent.rename(tmp_path / "elsewhere")
     Path(path, "p=2").joinpath("q=x").symlink_to(tmp_path / "elsewhere")
-    refused(PathOutsideTableError, "q=x", **given)
+    refused("DELTA_PATH_OUTSIDE_TABLE", "q=x", **given)
     shutil.rmtree(Path(path, "p=2"))
     parquet(path, "metadata/v1.metadata.json", n=[1])
-    refused(ConvertNonParquetError, "Iceberg", **given)
+    refused("DELTA_CONVERT_NON_PARQUET_TABLE", "Iceberg", **given)
     for identifier, error in (
-        (path, MissingProviderError), (f"iceberg.`{path}`", ConvertNonParquetError),
-        ("events", MissingProviderError),
+        (path, "DELTA_MISSING_PROVIDER_FOR_CONVERT"),
+        (f"iceberg.`{path}`", "DELTA_CONVERT_NON_PARQUET_TABLE"),
+        ("events", "DELTA_MISSING_PROVIDER_FOR_CONVERT"),
     ):  # fmt: skip
-        with pytest.raises(error):
+        with raises(error):
             DeltaTable.convertToDelta(spark, identifier)
 
 

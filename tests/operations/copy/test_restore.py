@@ -25,18 +25,11 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.api.delta_table import IdentityGenerator
-from sparkdelta.exceptions import (
-    AppendOnlyTableError,
-    ConcurrentAppendException,
-    InvalidArgumentError,
-    RestoredFilesError,
-    RestoreTimestampEarlierError,
-    RestoreTimestampGreaterError,
-    RestoreVersionError,
-)
+from sparkdelta.exceptions import ConcurrentAppendException, InvalidArgumentError
 from sparkdelta.operations.copy.restored_table import differing_files
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.commit.transaction import Transaction
+from tests.support.errors import raises
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import plan
 
@@ -195,9 +188,9 @@ def test_times_and_the_latest_version(spark: SparkSession, table_path: str) -> N
     assert restored.properties["delta.inCommitTimestampEnablementVersion"] == "1"
     line = Path(table_path, "_delta_log", f"{2:020d}.json").read_text().splitlines()[0]
     assert json.loads(line)["commitInfo"]["inCommitTimestamp"]
-    with pytest.raises(RestoreTimestampEarlierError, match="2000-01-01"):
+    with raises("DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER", match="2000-01-01"):
         table.restoreToTimestamp("2000-01-01")
-    with pytest.raises(RestoreTimestampGreaterError, match="9999-01-01"):
+    with raises("DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER", match="9999-01-01"):
         table.restoreToTimestamp("9999-01-01")
 
 
@@ -205,7 +198,7 @@ def test_refusals(spark: SparkSession, table_path: str, monkeypatch: pytest.Monk
     create(spark, table_path, {})
     table = DeltaTable.forPath(spark, table_path)
     for version in (7, -1):
-        with pytest.raises(RestoreVersionError, match=r"0 to 0"):
+        with raises("DELTA_CANNOT_RESTORE_TABLE_VERSION", match=r"0 to 0"):
             table.restoreToVersion(version)
     for wrong in ("1", None, True):
         with pytest.raises(InvalidArgumentError, match="version"):
@@ -224,11 +217,11 @@ def test_refusals(spark: SparkSession, table_path: str, monkeypatch: pytest.Monk
         table.restoreToVersion(0)
     (gone, *_) = [row.path for row in load_snapshot(spark, table_path).remove_files().collect()]
     Path(table_path, gone).unlink()
-    with pytest.raises(RestoredFilesError, match="is missing"):
+    with raises("DELTA_CANNOT_RESTORE_FILES", match="is missing"):
         table.restoreToVersion(0)
     assert load_snapshot(spark, table_path).version == 2
     alter_table(spark, table_path).set_properties({"delta.appendOnly": "true"})
-    with pytest.raises(AppendOnlyTableError):
+    with raises("DELTA_CANNOT_MODIFY_APPEND_ONLY"):
         table.restoreToVersion(2)
 
 

@@ -15,16 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, verify, write_delta
-from sparkdelta.exceptions import (
-    AggregateInConditionError,
-    ConcurrentDeleteReadException,
-    MultipleSourceRowsError,
-)
+from sparkdelta.exceptions import ConcurrentDeleteReadException
 from sparkdelta.operations.merge import merge as merge_command
 from sparkdelta.operations.merge import merge_pairs
 from sparkdelta.operations.merge.merge import MergeRequest, merge
 from sparkdelta.operations.merge.merge_clauses import Clause, MergeClause
 from sparkdelta.table.scan.row_names import RowNames
+from tests.support.errors import raises
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
 
@@ -162,7 +159,7 @@ def test_ambiguous_rows(
     rows = source(spark, (1, 1, "a", 0), (1, 2, "b", 0), (50, 1, "c", 0), (50, 2, "d", 0))
     files = files_below(table_path)
     for condition in ("s.n = 1", None):
-        with pytest.raises(MultipleSourceRowsError) as raised:
+        with raises("DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE") as raised:
             merged(spark, table_path, rows, "t.id = s.id", (UPDATE, condition, {"n": "s.n"}))
         assert (raised.value.num_rows, raised.value.keys) == (1, ['["1"]'])
         assert files_below(table_path) == files
@@ -193,7 +190,7 @@ def test_nothing_to_do(spark: SparkSession, table_path: str) -> None:
         merged(spark, table_path, rows.filter("id > 1"), "t.id = s.id", (UPDATE, None)) == (0,) * 3
     )
     assert merged(spark, table_path, rows, "t.id = s.id", (DELETE, "s.n > 1")) == (0, 0, 0)
-    with pytest.raises(AggregateInConditionError):
+    with raises("DELTA_AGGREGATION_NOT_SUPPORTED"):
         merged(spark, table_path, rows, "t.id = max(s.id)", (DELETE, None))
     assert load_snapshot(spark, table_path).version == 0
 

@@ -24,23 +24,7 @@ from pyspark.sql.types import (
 from sparkdelta.base.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.base.schema.column_ids import MAX_COLUMN_ID
 from sparkdelta.base.schema.declared_columns import identity_metadata
-from sparkdelta.exceptions import (
-    ConflictingSetColumnsError,
-    DeltaError,
-    DuplicateColumnsError,
-    DuplicateInsertColumnsError,
-    IdentityInsertError,
-    IdentityUpdateError,
-    InvalidColumnNameError,
-    MergeVoidColumnError,
-    MissingMergeClauseError,
-    MissingSetColumnError,
-    NestedInsertColumnError,
-    NonLastMatchedClauseError,
-    NonLastNotMatchedBySourceClauseError,
-    NonLastNotMatchedClauseError,
-    UnresolvedMergeExpressionError,
-)
+from sparkdelta.exceptions import DeltaError, InvalidColumnNameError
 from sparkdelta.operations.merge.merge_clauses import (
     Clause,
     MergeClause,
@@ -50,6 +34,7 @@ from sparkdelta.operations.merge.merge_clauses import (
 )
 from sparkdelta.table.definition.table_change import TableChange, TableDescription, created_table
 from sparkdelta.table.rows.assigned_row_frames import Assigned, AssignedFields, Assignments, Origin
+from tests.support.errors import raises
 
 INT, LONG, TEXT = IntegerType(), LongType(), StringType()
 UPDATE, INSERT = MergeClause(Clause.MATCHED_UPDATE), MergeClause(Clause.NOT_MATCHED_INSERT)
@@ -113,11 +98,11 @@ def test_stars_without_evolution_take_the_columns_of_the_table() -> None:
 def test_stars_without_evolution_need_all_columns(clause: MergeClause) -> None:
     generated = StructField("g", INT, True, {GENERATION_EXPRESSION: "a * 2"})
     for target in (columns(id=INT, a=INT, b=INT), StructType([*IDA, generated])):
-        with pytest.raises(UnresolvedMergeExpressionError) as raised:
+        with raises("DELTA_MERGE_UNRESOLVED_EXPRESSION") as raised:
             resolve([clause], target, IDA)
         assert raised.value.column == target.names[2]
         assert raised.value.clause == str(clause.kind)
-    with pytest.raises(DuplicateColumnsError):
+    with raises("DELTA_DUPLICATE_COLUMNS_FOUND"):
         resolve([clause], IDA, StructType([*IDA, StructField("A", INT)]))
 
 
@@ -146,7 +131,7 @@ def test_new_columns_are_those_that_clauses_assign() -> None:
     assert values(merge, 2) == {"id": KEPT, "a": Assigned("1"), "c": KEPT, "d": KEPT}
     unknown = MergeClause(Clause.NOT_MATCHED_BY_SOURCE_UPDATE, None, {"c": "1"})
     for clause in (unknown, update(zz="1"), insert(zz="1")):
-        with pytest.raises(UnresolvedMergeExpressionError):
+        with raises("DELTA_MERGE_UNRESOLVED_EXPRESSION"):
             resolve([clause], IDA, source, evolves=True)
 
 
@@ -169,7 +154,7 @@ def test_new_fields_of_structs() -> None:
     array = columns(l=ArrayType(columns(x=INT)))
     merge = resolve([UPDATE], array, columns(l=ArrayType(columns(y=INT))), evolves=True)
     assert merge.change.after.schema == columns(l=ArrayType(columns(x=INT, y=INT)))
-    with pytest.raises(MissingSetColumnError):
+    with raises("DELTA_MISSING_SET_COLUMN"):
         resolve([update(st__z="1")], NESTED, source)
 
 
@@ -206,7 +191,7 @@ def test_columns_without_a_type() -> None:
     merge = resolve([UPDATE], target, source, evolves=True)
     assert merge.change.after.schema == target
     for new in (columns(c=NullType()), columns(st=columns(c=NullType()))):
-        with pytest.raises(MergeVoidColumnError):
+        with raises("DELTA_MERGE_ADD_VOID_COLUMN"):
             resolve([UPDATE], target, new, evolves=True)
 
 
@@ -217,13 +202,13 @@ def test_identity_columns(by_default: bool) -> None:
     target = StructType([*columns(id=INT), StructField("k", LONG, True, metadata)])
     source = columns(id=INT, k=LONG)
     for clause in (UPDATE, update(k="1")):
-        with pytest.raises(IdentityUpdateError):
+        with raises("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED"):
             resolve([clause], target, source)
     for clause, value in ((INSERT, star("k")), (insert(k="1"), Assigned("1"))):
         if by_default:
             assert values(resolve([clause], target, source))["k"] == value
         else:
-            with pytest.raises(IdentityInsertError):
+            with raises("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"):
                 resolve([clause], target, source)
     assert values(resolve([insert(k="default")], target, source))["k"] is FILLED
     merge = resolve([UPDATE, INSERT], target, columns(id=INT), evolves=True)
@@ -233,23 +218,23 @@ def test_identity_columns(by_default: bool) -> None:
 @pytest.mark.parametrize(
     ("clauses", "error"),
     [
-        ([], MissingMergeClauseError),
-        ([UPDATE, DELETE], NonLastMatchedClauseError),
-        ([INSERT, UPDATE, INSERT], NonLastNotMatchedClauseError),
+        ([], "DELTA_MERGE_MISSING_WHEN"),
+        ([UPDATE, DELETE], "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION"),
+        ([INSERT, UPDATE, INSERT], "DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION"),
         (
             [MergeClause(Clause.NOT_MATCHED_BY_SOURCE_DELETE)] * 2,
-            NonLastNotMatchedBySourceClauseError,
+            "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION",
         ),
-        ([update(a="1", A="2")], ConflictingSetColumnsError),
-        ([update(c="1")], UnresolvedMergeExpressionError),
-        ([update(s__a="1")], UnresolvedMergeExpressionError),
-        ([insert(a="1", A="2")], DuplicateInsertColumnsError),
-        ([insert(st__x="1")], NestedInsertColumnError),
-        ([insert(c="1")], UnresolvedMergeExpressionError),
+        ([update(a="1", A="2")], "DELTA_CONFLICT_SET_COLUMN"),
+        ([update(c="1")], "DELTA_MERGE_UNRESOLVED_EXPRESSION"),
+        ([update(s__a="1")], "DELTA_MERGE_UNRESOLVED_EXPRESSION"),
+        ([insert(a="1", A="2")], "DELTA_DUPLICATE_COLUMNS_ON_INSERT"),
+        ([insert(st__x="1")], "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION"),
+        ([insert(c="1")], "DELTA_MERGE_UNRESOLVED_EXPRESSION"),
     ],
 )
-def test_what_is_refused(clauses: list[MergeClause], error: type[DeltaError]) -> None:
-    with pytest.raises(error):
+def test_what_is_refused(clauses: list[MergeClause], error: str | type[DeltaError]) -> None:
+    with raises(error):
         resolve(clauses, columns(id=INT, a=INT, st=columns(x=INT)), IDA)
 
 

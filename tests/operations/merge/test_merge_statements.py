@@ -15,20 +15,8 @@ from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
 from sparkdelta.api.delta_table import DeltaMergeBuilder, IdentityGenerator
-from sparkdelta.exceptions import (
-    AggregateInConditionError,
-    ColumnNotFoundError,
-    ConstraintViolatedError,
-    InvalidArgumentError,
-    InvalidAssignmentError,
-    InvalidCastInputError,
-    InvalidConditionError,
-    MissingMergeClauseError,
-    NondeterministicConditionError,
-    SubqueryInConditionError,
-    UnresolvedMergeExpressionError,
-    UpdateSchemaMismatchError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, InvalidArgumentError, InvalidConditionError
+from tests.support.errors import raises
 from tests.support.settings import HOSTILE, settings
 
 Clauses = Callable[[DeltaMergeBuilder], DeltaMergeBuilder]
@@ -158,9 +146,9 @@ def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:
     assert [row["k"] for row in found][:2] == [1, 2]
     assert len({row["k"] for row in found}) == 3
     builder = table.merge(spark.sql(source).alias("s"), "s.id = -1").whenNotMatchedInsert
-    with pytest.raises(ConstraintViolatedError):
+    with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         builder(values={"id": "s.id", "a": "1000"}).execute()
-    with pytest.raises(ConstraintViolatedError):
+    with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         builder(values={"id": "s.id", "a": "1", "twice": "3"}).execute()
     assert load_snapshot(spark, table_path).version == 2
 
@@ -171,49 +159,61 @@ def test_refusals(spark: SparkSession, table_path: str) -> None:
     table = DeltaTable.forPath(spark, table_path).alias("t")
     source = spark.sql("SELECT 1 AS id, 'x' AS a, struct(1 AS x) AS b, 5 AS own").alias("s")
     on = "t.id = s.id"
-    wrong: list[tuple[type[Exception], str, Clauses]] = [
-        (MissingMergeClauseError, on, lambda b: b),
-        (UnresolvedMergeExpressionError, "t.id = s.zz", lambda b: b.whenMatchedDelete()),
+    wrong: list[tuple[str | type[Exception], str, Clauses]] = [
+        ("DELTA_MERGE_MISSING_WHEN", on, lambda b: b),
+        ("DELTA_MERGE_UNRESOLVED_EXPRESSION", "t.id = s.zz", lambda b: b.whenMatchedDelete()),
         (InvalidConditionError, "id = 1", lambda b: b.whenMatchedDelete()),
         (InvalidConditionError, "t.id + s.id", lambda b: b.whenMatchedDelete()),
-        (NondeterministicConditionError, "t.id = rand()", lambda b: b.whenMatchedDelete()),
-        (AggregateInConditionError, "t.id = max(s.id)", lambda b: b.whenMatchedDelete()),
-        (SubqueryInConditionError, "t.id = (SELECT 1)", lambda b: b.whenMatchedDelete()),
-        (UnresolvedMergeExpressionError, on, lambda b: b.whenMatchedDelete("zz = 1")),
+        (
+            "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+            "t.id = rand()",
+            lambda b: b.whenMatchedDelete(),
+        ),
+        ("DELTA_AGGREGATION_NOT_SUPPORTED", "t.id = max(s.id)", lambda b: b.whenMatchedDelete()),
+        ("DELTA_UNSUPPORTED_SUBQUERY", "t.id = (SELECT 1)", lambda b: b.whenMatchedDelete()),
+        ("DELTA_MERGE_UNRESOLVED_EXPRESSION", on, lambda b: b.whenMatchedDelete("zz = 1")),
         (InvalidConditionError, on, lambda b: b.whenMatchedDelete("a = '1'")),
         (InvalidConditionError, on, lambda b: b.whenMatchedDelete("t.a")),
         (InvalidConditionError, on, lambda b: b.whenMatchedDelete("t.a = = 1")),
-        (NondeterministicConditionError, on, lambda b: b.whenMatchedDelete("rand() < 1")),
-        (AggregateInConditionError, on, lambda b: b.whenMatchedDelete("max(t.a) = 1")),
-        (SubqueryInConditionError, on, lambda b: b.whenMatchedDelete("t.a IN (SELECT 1)")),
         (
-            UnresolvedMergeExpressionError,
+            "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+            on,
+            lambda b: b.whenMatchedDelete("rand() < 1"),
+        ),
+        ("DELTA_AGGREGATION_NOT_SUPPORTED", on, lambda b: b.whenMatchedDelete("max(t.a) = 1")),
+        ("DELTA_UNSUPPORTED_SUBQUERY", on, lambda b: b.whenMatchedDelete("t.a IN (SELECT 1)")),
+        (
+            "DELTA_MERGE_UNRESOLVED_EXPRESSION",
             on,
             lambda b: b.whenNotMatchedInsertAll("t.a = 1"),
         ),
         (
-            UnresolvedMergeExpressionError,
+            "DELTA_MERGE_UNRESOLVED_EXPRESSION",
             on,
             lambda b: b.whenNotMatchedInsert(values={"id": "t.a"}),
         ),
         (
-            UnresolvedMergeExpressionError,
+            "DELTA_MERGE_UNRESOLVED_EXPRESSION",
             on,
             lambda b: b.whenNotMatchedBySourceDelete("own = 5"),
         ),
         (
-            UnresolvedMergeExpressionError,
+            "DELTA_MERGE_UNRESOLVED_EXPRESSION",
             on,
             lambda b: b.whenNotMatchedBySourceUpdate(set={"a": F.col("s.own")}),
         ),
         (ColumnNotFoundError, on, lambda b: b.whenMatchedUpdate(set={"zz": "1"})),
-        (InvalidAssignmentError, on, lambda b: b.whenMatchedUpdate(set={"a": "max(t.a)"})),
-        (UpdateSchemaMismatchError, on, lambda b: b.whenMatchedUpdate(set={"a": "s.b"})),
-        (InvalidCastInputError, on, lambda b: b.whenMatchedUpdate(set={"a": "s.a"})),
-        (UpdateSchemaMismatchError, on, upsert),
+        ("DELTA_INVALID_ASSIGNMENT", on, lambda b: b.whenMatchedUpdate(set={"a": "max(t.a)"})),
+        (
+            "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+            on,
+            lambda b: b.whenMatchedUpdate(set={"a": "s.b"}),
+        ),
+        ("DELTA_CAST_INVALID_INPUT", on, lambda b: b.whenMatchedUpdate(set={"a": "s.a"})),
+        ("DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", on, upsert),
     ]
     for error, condition, clauses in wrong:
-        with pytest.raises(error):
+        with raises(error):
             clauses(table.merge(source, condition)).execute()
     assert load_snapshot(spark, table_path).version == 0
 
@@ -225,7 +225,7 @@ def test_arguments(spark: SparkSession, table_path: str) -> None:
     write_delta(spark.sql(NUMBERS), table_path)
     table, source = DeltaTable.forPath(spark, table_path), spark.sql(NUMBERS)
     builder = table.merge(source, "true")
-    calls: list[tuple[type[Exception], Callable[[], Any]]] = [
+    calls: list[tuple[str | type[Exception], Callable[[], Any]]] = [
         (TypeError, lambda: table.merge("source", "true")),  # type: ignore[arg-type]
         (TypeError, lambda: table.merge(source, 1)),  # type: ignore[arg-type]
         (ValueError, lambda: table.merge(source, None)),  # type: ignore[arg-type]
@@ -237,5 +237,5 @@ def test_arguments(spark: SparkSession, table_path: str) -> None:
         (TypeError, lambda: builder.whenNotMatchedBySourceUpdate(set={1: "a"})),  # type: ignore[dict-item]
     ]
     for error, call in calls:
-        with pytest.raises(error):
+        with raises(error):
             call()

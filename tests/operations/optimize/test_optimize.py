@@ -25,20 +25,14 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.exceptions import (
-    ClusteredTablePredicateError,
-    ClusteredTableZOrderError,
     ColumnNotFoundError,
     ConcurrentDeleteReadException,
     InvalidArgumentError,
     NonPartitionColumnReferenceError,
-    NumRecordsMismatchError,
-    OptimizeFullError,
-    ZOrderingColumnNotFoundError,
-    ZOrderingOnPartitionColumnError,
-    ZOrderingWithoutStatisticsError,
 )
 from sparkdelta.operations.compaction import compaction
 from sparkdelta.table.commit.transaction import Transaction
+from tests.support.errors import raises
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs, counted_tasks
 
@@ -267,7 +261,7 @@ def test_wrong_statistics(spark: SparkSession, table_path: str) -> None:
     create(spark, table_path, {})
     first = Path(table_path, "_delta_log", f"{0:020d}.json")
     first.write_text(first.read_text().replace('\\"numRecords\\":10', '\\"numRecords\\":12'))
-    with pytest.raises(NumRecordsMismatchError) as refused:
+    with raises("DELTA_NUM_RECORDS_MISMATCH") as refused:
         optimize(spark, table_path)
     assert (refused.value.expected, refused.value.found) == (36, 30)
     assert load_snapshot(spark, table_path).version == 0
@@ -287,21 +281,21 @@ def test_refusals(spark: SparkSession, table_path: str, tmp_path: Path) -> None:
             optimize(spark, table_path, **arguments)  # type: ignore[arg-type]
     for names, error in (
         ([], InvalidArgumentError),
-        (["part"], ZOrderingOnPartitionColumnError),
-        (["id", "nope"], ZOrderingColumnNotFoundError),
+        (["part"], "DELTA_ZORDERING_ON_PARTITION_COLUMN"),
+        (["id", "nope"], "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST"),
     ):
-        with pytest.raises(error):
+        with raises(error):
             table.optimize().executeZOrderBy(names)
-    with pytest.raises(OptimizeFullError):
+    with raises("DELTA_OPTIMIZE_FULL_NOT_SUPPORTED"):
         optimize(spark, table_path, full=True)
     clustered = str(tmp_path / "clustered")
     create(spark, clustered, {"delta.dataSkippingStatsColumns": "id"})
-    with pytest.raises(ZOrderingWithoutStatisticsError) as without:
+    with raises("DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS") as without:
         optimize(spark, clustered, zorder_by=["ID", "part"])
     assert without.value.columns == ["part"]
     alter_table(spark, clustered).cluster_by("id")
-    with pytest.raises(ClusteredTablePredicateError):
+    with raises("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE"):
         optimize(spark, clustered, where="part = 'x'")
-    with pytest.raises(ClusteredTableZOrderError):
+    with raises("DELTA_CLUSTERING_WITH_ZORDER_BY"):
         optimize(spark, clustered, zorder_by=["id"])
     assert load_snapshot(spark, table_path).version == 0

@@ -16,19 +16,8 @@ from pyspark.sql import SparkSession
 from sparkdelta import load_snapshot, write_delta
 from sparkdelta.base.storage.stream_source import ReadLimit
 from sparkdelta.exceptions import (
-    DifferentStreamTableError,
     InvalidArgumentError,
-    MissingChangeDataError,
-    MissingStreamCommitsError,
-    MissingStreamEndError,
     MissingStreamSnapshotError,
-    SplitChangesOffsetError,
-    StreamColumnsChangedError,
-    StreamDeletesError,
-    StreamSchemaChangedError,
-    StreamStartBoundsError,
-    StreamStartSchemaChangedError,
-    StreamUpdatesError,
     TimestampGreaterThanCommitError,
     VersionNotFoundError,
 )
@@ -39,6 +28,7 @@ from sparkdelta.operations.stream.stream_commits import between_offsets
 from sparkdelta.operations.stream.stream_options import StreamOptions
 from sparkdelta.table.listing import line_reader
 from sparkdelta.table.log.commit_range import CommitRange
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.spark_jobs import no_jobs
 from tests.support.table_builder import field, metadata, protocol
@@ -182,7 +172,7 @@ def test_where_a_query_starts(spark: SparkSession, table_path: str) -> None:
     end = stream(spark, path, starting_version="latest").latest_offset("q", first, ALL)
     assert end is not None
     assert files(latest, first, end) == ["c"]
-    with pytest.raises(StreamStartBoundsError):
+    with raises("DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET"):
         StreamOptions(starting_version=1, starting_timestamp=moment)
     for wrong in (-1, "newest", True):
         with pytest.raises(InvalidArgumentError):
@@ -201,8 +191,16 @@ def test_available_now_ends_where_it_began(spark: SparkSession, table_path: str)
 
 
 REMOVALS = {
-    "delete": ([remove("a")], StreamDeletesError, ["ignore_deletes", "skip_change_commits"]),
-    "update": ([add("b"), remove("a")], StreamUpdatesError, ["skip_change_commits"]),
+    "delete": (
+        [remove("a")],
+        "DELTA_SOURCE_IGNORE_DELETE",
+        ["ignore_deletes", "skip_change_commits"],
+    ),
+    "update": (
+        [add("b"), remove("a")],
+        "DELTA_SOURCE_TABLE_IGNORE_CHANGES",
+        ["skip_change_commits"],
+    ),
 }
 
 
@@ -223,7 +221,7 @@ def test_commits_that_remove_rows(
         patch.object(line_reader, "DRIVER_LOG_BYTES", driver_bytes),
     ):
         source = stream(spark, path, starting_version=1)
-        with pytest.raises(error) as raised:
+        with raises(error) as raised:
             list(ends(source))
         assert (raised.value.version, raised.value.file) == (3, "a")
         before = stream(spark, path, starting_version=1, max_files_per_trigger=1)
@@ -262,10 +260,10 @@ def test_schemas_that_a_stream_cannot_follow(spark: SparkSession, table_path: st
     # The batch before the change is whole; then the query ends.
     limited = TableStream(source.opened, StreamOptions(max_files_per_trigger=2))
     assert place(next(ends(limited))) == (3, -1, False)
-    with pytest.raises(StreamSchemaChangedError) as raised:
+    with raises("DELTA_SCHEMA_CHANGED_WITH_VERSION") as raised:
         list(ends(source))
     assert (raised.value.version, raised.value.read_version) == (3, 1)
-    with pytest.raises(StreamStartSchemaChangedError):
+    with raises("DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"):
         list(ends(TableStream(source.opened, StreamOptions(starting_version=1))))
     assert [place(end)[:2] for end in ends(stream(spark, path))] == [(4, -1)]
     [end] = ends(stream(spark, path, starting_version=1))
@@ -273,14 +271,14 @@ def test_schemas_that_a_stream_cannot_follow(spark: SparkSession, table_path: st
     # A query that goes on after a change that its DataFrame does not know.
     after = json.dumps({**json.loads(end), "reservoirVersion": 4})
     source.stop("q")
-    with pytest.raises(StreamSchemaChangedError):
+    with raises("DELTA_SCHEMA_CHANGED_WITH_VERSION"):
         list(ends(source, after))
     # A narrower schema helps nobody.
     write_commit(path, 4, [metadata(field("id", "long"))])
-    with pytest.raises(StreamStartSchemaChangedError):
+    with raises("DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"):
         list(ends(stream(spark, path, starting_version=1)))
     write_commit(path, 5, [metadata(*FIELDS, table_id="another")])
-    with pytest.raises(DifferentStreamTableError):
+    with raises("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"):
         list(ends(stream(spark, path), end))
 
 
@@ -294,7 +292,7 @@ def test_columns_that_are_renamed(spark: SparkSession, table_path: str) -> None:
             path, version,
             [protocol(2, 5), metadata(*fields, configuration=configuration), add(f"f{version}")],
         )  # fmt: skip
-    with pytest.raises(StreamColumnsChangedError) as raised:
+    with raises("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG") as raised:
         list(ends(stream(spark, path, starting_version=0)))
     assert raised.value.getCondition().startswith("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE")
     assert len(list(ends(stream(spark, path)))) == 1
@@ -315,7 +313,7 @@ def test_column_mapping_that_comes_or_goes(spark: SparkSession, tmp_path: Path) 
             actions = [protocol(2, 5), metadata(column, configuration=configuration), add(name)]
             write_commit(tmp_path / name, version, actions)
     assert len(list(ends(stream(spark, tmp_path / "enabled", starting_version=0)))) == 1
-    with pytest.raises(StreamColumnsChangedError):
+    with raises("DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"):
         list(ends(stream(spark, tmp_path / "removed", starting_version=0)))
 
 
@@ -335,7 +333,7 @@ def test_commits_that_are_gone(spark: SparkSession, table_path: str) -> None:
     assert len(list(ends(stream(spark, path, starting_version=1)))) == 1
     for version in range(1, 3):
         os.unlink(path / "_delta_log" / f"{version:020d}.json")
-    with pytest.raises(MissingStreamCommitsError) as raised:
+    with raises("DELTA_MISSING_FILES_UNEXPECTED_VERSION") as raised:
         list(ends(source, at_two))
     assert (raised.value.version, raised.value.earliest) == (2, 3)
     careless = TableStream(source.opened, StreamOptions(fail_on_data_loss=False))
@@ -344,7 +342,7 @@ def test_commits_that_are_gone(spark: SparkSession, table_path: str) -> None:
         list(ends(stream(spark, path), initial))
     for version in (3, 4):
         os.unlink(path / "_delta_log" / f"{version:020d}.json")
-    with pytest.raises(MissingStreamEndError):
+    with raises("DELTA_STREAMING_TRAILING_COMMIT_MISSING"):
         source.batch("p", at_two, json.dumps({**json.loads(end), "reservoirVersion": 4}))
 
 
@@ -385,11 +383,11 @@ def test_changes_are_whole_commits(spark: SparkSession, table_path: str) -> None
         assert [next(iter(json.loads(line))) for line in lines["line"].to_pylist()] == [kind]
     with (
         patch.object(line_reader, "DRIVER_LOG_BYTES", 10),
-        pytest.raises(SplitChangesOffsetError),
+        raises("DELTA_STREAM_OFFSET_WITHIN_CHANGES"),
     ):
         source._planner.rows(plans[0])
     write_commit(path, 6, [metadata(*FIELDS)])
-    with pytest.raises(MissingChangeDataError):
+    with raises("DELTA_MISSING_CHANGE_DATA"):
         list(ends(source))
 
 

@@ -13,13 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta, write_stream
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    MetadataMismatchError,
-    UnknownArgumentError,
-    UnsupportedOutputModeError,
-    from_message,
-)
+from sparkdelta.exceptions import InvalidArgumentError, from_message
+from tests.support.errors import raises
 
 NOW = {"availableNow": True}
 
@@ -138,7 +133,7 @@ def test_an_error_ends_the_query(spark: SparkSession, tmp_path: Path, table_path
     )
     with pytest.raises(StreamingQueryException):
         query.awaitTermination(120)
-    assert isinstance(from_message(str(query.exception())), MetadataMismatchError)
+    assert from_message(str(query.exception())).getCondition() == "DELTA_METADATA_MISMATCH"
     assert load_snapshot(spark, table_path).version == 0
     merged = write_stream(
         numbers(spark, files), table_path, str(tmp_path / "checkpoint"), trigger=NOW,
@@ -167,7 +162,7 @@ def test_properties_are_those_of_a_new_table(
 
 def test_arguments(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.readStream.format("rate").load()
-    with pytest.raises(UnsupportedOutputModeError) as raised:
+    with raises("DELTA_UNSUPPORTED_OUTPUT_MODE") as raised:
         write_stream(rows, "/nowhere", str(tmp_path), output_mode="update")
     assert raised.value.getCondition() == "DELTA_UNSUPPORTED_OUTPUT_MODE"
     with pytest.raises(InvalidArgumentError, match="streaming DataFrame"):
@@ -176,5 +171,5 @@ def test_arguments(spark: SparkSession, tmp_path: Path) -> None:
         write_stream(rows, "/nowhere", "")
     with pytest.raises(InvalidArgumentError, match="overwrite_schema"):
         write_stream(rows, "/nowhere", str(tmp_path), overwrite_schema=True)
-    with pytest.raises(UnknownArgumentError, match="Use checkpoint_location"):
+    with raises("DELTA_UNKNOWN_ARGUMENT", match="Use checkpoint_location"):
         write_stream(rows, "/nowhere", checkpointLocation=str(tmp_path))  # type: ignore[call-arg]

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, write_version_checksum
-from sparkdelta.exceptions import UnsupportedWriterFeaturesError
 from sparkdelta.operations.upkeep.checksum_writing import checksum_after_commit, checksum_of_state
+from tests.support.errors import raises
 from tests.support.log_writer import Action, write_checksum, write_commit
 from tests.support.reference_model import replay
 from tests.support.spark_jobs import counted_jobs
@@ -220,7 +220,7 @@ def test_a_table_with_an_unknown_writer_feature_is_refused(
     unknown = protocol(features=["domainMetadata"])
     unknown["protocol"]["writerFeatures"].append("futureFeature")
     write_commit(table, 1, [unknown])
-    with pytest.raises(UnsupportedWriterFeaturesError) as refused:
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE") as refused:
         write_version_checksum(spark, str(table), version=0)
     assert refused.value.features == ("futureFeature",)
     assert not list((table / "_delta_log").glob("*.crc"))

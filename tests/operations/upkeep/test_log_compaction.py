@@ -9,12 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import compact_log, load_snapshot
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    UnsupportedWriterFeaturesError,
-    VersionsNotContiguousError,
-)
+from sparkdelta.exceptions import InvalidArgumentError, VersionsNotContiguousError
 from sparkdelta.table.listing import line_reader as log_text
+from tests.support.errors import raises
 from tests.support.log_writer import (
     Action,
     write_checkpoint,
@@ -137,6 +134,6 @@ def test_an_unknown_writer_feature_is_refused(spark: SparkSession, table: Path) 
     write_commit(table, 0, [unknown, metadata()])
     write_commit(table, 1, [])
     before = log_names(table)
-    with pytest.raises(UnsupportedWriterFeaturesError):
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"):
         compact_log(spark, str(table))
     assert log_names(table) == before

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import clean_log, load_snapshot, write_version_checksum
 from sparkdelta.base.storage.local_log import LocalLogStore
-from sparkdelta.exceptions import UnsupportedWriterFeaturesError, VersionNotFoundError
+from sparkdelta.exceptions import VersionNotFoundError
 from sparkdelta.operations.upkeep.metadata_cleanup_rules import DAY_MS
+from tests.support.errors import raises
 from tests.support.log_writer import (
     UUID,
     set_time,
@@ -246,7 +247,7 @@ def test_a_writer_feature_that_is_not_implemented_stops_it(
     write_log(table, {**COMMITS, 9: [refused]})
     write_checkpoint(table, 5, replay(COMMITS, until=5).checkpoint())
     before = names(table)
-    with pytest.raises(UnsupportedWriterFeaturesError) as error:
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE") as error:
         clean_log(spark, str(table), now_ms=NOW)
     assert error.value.features == (feature,)
     assert names(table) == before

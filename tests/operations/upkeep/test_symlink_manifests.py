@@ -12,14 +12,8 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, clone, load_snapshot, write_delta
 from sparkdelta.base.protocol.file_paths import resolve
-from sparkdelta.exceptions import (
-    ManifestMappingError,
-    ManifestModeError,
-    ManifestOfVectorsError,
-    ManifestVectorsError,
-    PathOutsideTableError,
-)
 from sparkdelta.operations.upkeep import commit_hooks
+from tests.support.errors import raises
 
 MODE = "symlink_format_manifest"
 ENABLED = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}
@@ -94,26 +88,26 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     write_delta(spark.range(0, 8, 1, 2), path, properties=VECTORS)
     table = DeltaTable.forPath(spark, path)
-    with pytest.raises(ManifestModeError, match="what"):
+    with raises("DELTA_MODE_NOT_SUPPORTED", match="what"):
         table.generate("what")
-    with pytest.raises(ManifestVectorsError):
+    with raises("DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"):
         alter_table(spark, path).set_properties(ENABLED)
-    with pytest.raises(ManifestVectorsError):
+    with raises("DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED"):
         write_delta(spark.range(1), str(tmp_path / "new"), properties={**VECTORS, **ENABLED})
     table.generate(MODE)
     assert manifests(path) == {".": live(spark, path)}
     table.delete("id = 1")
-    with pytest.raises(ManifestOfVectorsError):
+    with raises("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS"):
         table.generate(MODE)
     mapped = str(tmp_path / "mapped")
     write_delta(spark.range(1), mapped, properties={"delta.columnMapping.mode": "name"})
-    with pytest.raises(ManifestMappingError):
+    with raises("DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING"):
         DeltaTable.forPath(spark, mapped).generate(MODE)
     linked = str(tmp_path / "linked")
     write_delta(spark.range(1).selectExpr("id", "id AS p"), linked, partition_by=["p"])
     (tmp_path / "elsewhere").mkdir()
     Path(linked, "_symlink_format_manifest").mkdir()
     Path(linked, "_symlink_format_manifest", "p=0").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PathOutsideTableError):
+    with raises("DELTA_PATH_OUTSIDE_TABLE"):
         DeltaTable.forPath(spark, linked).generate(MODE)
     assert not list((tmp_path / "elsewhere").iterdir())

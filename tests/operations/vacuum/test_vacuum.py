@@ -31,20 +31,14 @@ from sparkdelta import (
 )
 from sparkdelta.base.protocol.log_files import data_directory
 from sparkdelta.base.storage.worker_files import WorkerFiles
-from sparkdelta.exceptions import (
-    InvalidArgumentError,
-    InvalidInventoryError,
-    StorageError,
-    UnsupportedWriterFeaturesError,
-    VacuumRetentionNegativeError,
-    VacuumRetentionTooShortError,
-)
+from sparkdelta.exceptions import InvalidArgumentError, StorageError
 from sparkdelta.operations.vacuum import directory_listing, file_deletion, unneeded_files
 from sparkdelta.operations.vacuum import vacuum as command
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.snapshot.staging import Staging
 from tests.support.crashing_store import dying_writer
 from tests.support.drawn import drawn
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.memory_log import Crash
 from tests.support.settings import HOSTILE, settings
@@ -429,10 +423,10 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     table = tmp_path / "table"
     create(table, configuration={"delta.deletedFileRetentionDuration": "interval 150 minutes"})
     orphan = put(table, "orphan")
-    with pytest.raises(VacuumRetentionTooShortError) as raised:
+    with raises("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT") as raised:
         DeltaTable.forPath(spark, str(table)).vacuum(2)
     assert raised.value.least_hours == 3
-    with pytest.raises(VacuumRetentionNegativeError):
+    with raises("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE"):
         vacuum(spark, str(table), retention_hours=-1, check_retention=False)
     for wrong in (
         {"mode": "light"}, {"retention_hours": "1"}, {"deletes_per_second": 0}, {"dry_run": 1},
@@ -440,14 +434,14 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(InvalidArgumentError):
             vacuum(spark, str(table), **wrong)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInventoryError):
+    with raises("DELTA_INVALID_INVENTORY_SCHEMA"):
         vacuum(spark, str(table), inventory=spark.range(1).selectExpr("'a' AS path"))
     features = ["vacuumProtocolCheck", "vacuumProtocolCheckOfTheFuture"]
     write_commit(table, 1, [
         {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features[:1],
                       "writerFeatures": features}}
     ])  # fmt: skip
-    with pytest.raises(UnsupportedWriterFeaturesError):
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"):
         vacuum(spark, str(table), **AT_ONCE)
     assert orphan.exists()
     assert len(list((table / "_delta_log").iterdir())) == 2

@@ -29,13 +29,9 @@ from sparkdelta import (
     write_checkpoint,
     write_delta,
 )
-from sparkdelta.exceptions import (
-    CatalogManagedTableError,
-    InvalidCommitError,
-    UnsupportedWriterFeaturesError,
-)
 from sparkdelta.table.listing import catalog_log, line_reader
 from tests.operations.write.test_write import rows
+from tests.support.errors import raises
 from tests.support.memory_catalog import MemoryCatalog
 
 MANAGED = {"delta.feature.catalogManaged": "supported"}
@@ -61,7 +57,7 @@ def test_reads_and_writes(
 ) -> None:
     """The driver and executors read and change a table whose commits are only staged."""
     write_delta(spark.range(4), table_path, properties={**MANAGED, "delta.checkpointInterval": "4"})
-    with pytest.raises(CatalogManagedTableError):
+    with raises("DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"):
         write_delta(spark.range(4), f"{table_path}-other", properties=MANAGED)
     assert not Path(f"{table_path}-other").exists()
     monkeypatch.setattr(catalog_log, "MAX_PUBLISHED_BYTES", 0)
@@ -76,7 +72,7 @@ def test_reads_and_writes(
     assert read_changes(spark, table_path, start_version=3).count() == 1
     assert [row["version"] for row in table.history().collect()] == [3, 2, 1, 0]
     monkeypatch.undo()
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         alter_table(spark, table_path).set_properties({"delta.enableInCommitTimestamps": "false"})
     write_delta(spark.range(10, 11), table_path, mode="append")  # with a checkpoint
     assert published(table_path) == 4
@@ -90,7 +86,7 @@ def test_reads_and_writes(
     del catalog.ratified[root][4]
     assert load_snapshot(spark, table_path).version == 3
     use_catalog(spark, table_path, None)
-    with pytest.raises(CatalogManagedTableError):
+    with raises("DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"):
         load_snapshot(spark, table_path)
 
 
@@ -108,7 +104,7 @@ def test_maintenance_is_the_catalogs(
         lambda: repair(spark, table_path),
     ]
     for operation in refused:
-        with pytest.raises(UnsupportedWriterFeaturesError) as raised:
+        with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE") as raised:
             operation()
         assert raised.value.features == ("catalogManaged",)
     # A clone is nobody's.

@@ -11,12 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, load_snapshot, optimize, read_delta, write_delta
-from sparkdelta.exceptions import (
-    ConstraintDependentColumnError,
-    UnsupportedColumnChangeError,
-    UnsupportedDataTypeError,
-)
+from sparkdelta.exceptions import UnsupportedColumnChangeError
 from tests.operations.write.test_write import commit, rows
+from tests.support.errors import raises
 
 KEY = "__COLLATIONS"
 SUPPORTED = {"delta.feature.collations": "supported", "delta.columnMapping.mode": "name"}
@@ -31,7 +28,7 @@ def collations(path: str, version: int) -> dict[str, dict[str, str]]:
 @pytest.mark.full
 def test_collations_are_kept(spark: SparkSession, table_path: str) -> None:
     frame = spark.sql("SELECT 'B' COLLATE UTF8_LCASE AS c, array('x' COLLATE de) AS l, 1 AS n")
-    with pytest.raises(UnsupportedDataTypeError):
+    with raises("DELTA_UNSUPPORTED_DATA_TYPES"):
         write_delta(frame, table_path)
     write_delta(frame, table_path, properties=SUPPORTED)
     assert {"collations", "domainMetadata"} <= set(
@@ -62,7 +59,7 @@ def test_statements_change_collations(spark: SparkSession, table_path: str) -> N
     table.change_column("p", data_type="STRING COLLATE de").change_column("d", data_type="STRING")
     assert collations(table_path, 4) == {"p": {"p": "icu.de"}, "e": {"e": "spark.UTF8_LCASE"}}
     table.add_constraint("of_q", "q <> 'z'")
-    with pytest.raises(ConstraintDependentColumnError):
+    with raises("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE"):
         table.change_column("q", data_type="STRING COLLATE UTF8_LCASE")
     with pytest.raises(UnsupportedColumnChangeError):
         table.change_column("p", data_type="VARCHAR(9)")
@@ -73,7 +70,7 @@ def test_statements_change_collations(spark: SparkSession, table_path: str) -> N
         lambda: alter_table(spark, plain).add_column("e", "STRING COLLATE de"),
         lambda: write_delta(frame, plain, mode="append", merge_schema=True),
     ):
-        with pytest.raises(UnsupportedDataTypeError):
+        with raises("DELTA_UNSUPPORTED_DATA_TYPES"):
             statement()
     assert load_snapshot(spark, plain).version == 0
     assert rows(spark, table_path) == [("B", "x", "y", None)]

@@ -13,29 +13,16 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from sparkdelta import DeltaTable, load_snapshot, write_delta
 from sparkdelta.api.delta_table import IdentityGenerator
 from sparkdelta.exceptions import (
-    AppendOnlyTableError,
     ArgumentTypeError,
     ColumnNotFoundError,
     DeltaWarning,
-    DuplicateColumnsError,
-    GeneratedTypeError,
     InvalidArgumentError,
     InvalidColumnNameError,
-    InvalidPartitionColumnError,
-    MissingReplacedTableError,
-    NewClusteringFeatureError,
-    NoDataColumnError,
-    NonBooleanConstraintError,
-    NonEmptyLocationError,
-    TableAlreadyExistsError,
     TableNotFoundError,
-    TextTooLongError,
-    UnknownConfigurationError,
-    UnsupportedDataTypeError,
-    WriteNotImplementedError,
 )
 from tests.operations.write.test_write import commit, rows
 from tests.operations.write.test_write_schemas import fields, mapping
+from tests.support.errors import raises
 
 
 def test_a_new_table(spark: SparkSession, table_path: str) -> None:
@@ -68,7 +55,7 @@ def test_a_new_table(spark: SparkSession, table_path: str) -> None:
         "isManaged": "false", "description": "people", "partitionBy": '["name"]',
         "clusterBy": "[]", "properties": '{"delta.checkpointInterval":"5"}',
     }  # fmt: skip
-    with pytest.raises(TableAlreadyExistsError):
+    with raises("DELTA_TABLE_ALREADY_EXISTS"):
         builder.execute()
     write_delta(spark.sql("SELECT 1L AS id, 'a' AS name"), table_path, mode="append")
     assert rows(spark, table_path) == [(1, "a", None)]
@@ -160,7 +147,7 @@ def test_a_location_that_is_not_empty(spark: SparkSession, table_path: str) -> N
     spark.range(1).write.parquet(f"{table_path}/old")
     builders = (DeltaTable.create, DeltaTable.createIfNotExists, DeltaTable.createOrReplace)
     for make in builders:
-        with pytest.raises(NonEmptyLocationError):
+        with raises("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"):
             make(spark).location(table_path).addColumn("a", "INT").execute()
     assert not DeltaTable.isDeltaTable(spark, table_path)
     with pytest.warns(DeltaWarning):
@@ -172,7 +159,7 @@ def test_a_location_that_is_not_empty(spark: SparkSession, table_path: str) -> N
 
 def test_an_append_only_table_stays(spark: SparkSession, table_path: str) -> None:
     write_delta(spark.range(1), table_path, properties={"delta.appendOnly": "true"})
-    with pytest.raises(AppendOnlyTableError):
+    with raises("DELTA_CANNOT_MODIFY_APPEND_ONLY"):
         DeltaTable.replace(spark).location(table_path).addColumn("a", "INT").execute()
 
 
@@ -204,7 +191,7 @@ def test_columns_that_compute_themselves(spark: SparkSession, table_path: str) -
     ]  # fmt: skip
     write_delta(spark.sql("SELECT 1 AS n").coalesce(1), table_path, mode="append")
     assert rows(spark, table_path) == [(5, 1, 1, 2, 7, None)]
-    with pytest.raises(TextTooLongError):
+    with raises("DELTA_EXCEED_CHAR_VARCHAR_LIMIT"):
         write_delta(spark.sql("SELECT 'four' AS v"), table_path, mode="append")
 
 
@@ -305,13 +292,13 @@ def broken(builder: Any, how: str) -> Any:
     [
         ("no location", ArgumentTypeError),
         ("a name", InvalidArgumentError),
-        ("twice", DuplicateColumnsError),
+        ("twice", "DELTA_DUPLICATE_COLUMNS_FOUND"),
         ("a bad name", InvalidColumnNameError),
-        ("a bad type", UnsupportedDataTypeError),
-        ("partition", InvalidPartitionColumnError),
-        ("property", UnknownConfigurationError),
-        ("iceberg", WriteNotImplementedError),
-        ("clustering", NewClusteringFeatureError),
+        ("a bad type", "DELTA_UNSUPPORTED_DATA_TYPES"),
+        ("partition", "DELTA_INVALID_PARTITION_COLUMN"),
+        ("property", "DELTA_UNKNOWN_CONFIGURATION"),
+        ("iceberg", "DELTA_WRITE_NOT_IMPLEMENTED"),
+        ("clustering", "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED"),
         ("no cluster column", ColumnNotFoundError),
         ("cluster twice", InvalidArgumentError),
         ("cluster type", InvalidArgumentError),
@@ -319,24 +306,24 @@ def broken(builder: Any, how: str) -> Any:
         ("identity type", InvalidArgumentError),
         ("step", InvalidArgumentError),
         ("two ways", InvalidArgumentError),
-        ("expression type", GeneratedTypeError),
+        ("expression type", "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH"),
         ("expression", AnalysisException),
         ("no type", ParseException),
         ("a column for a type", InvalidArgumentError),
-        ("constraint", NonBooleanConstraintError),
+        ("constraint", "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"),
         ("default", AnalysisException),
     ],
 )
 def test_what_can_be_no_table(  # type: ignore[no-untyped-def]
     spark: SparkSession, table_path: str, how: str, error
 ) -> None:
-    with pytest.raises(error):
+    with raises(error):
         broken(DeltaTable.create(spark).location(table_path), how).execute()
     assert not DeltaTable.isDeltaTable(spark, table_path)
 
 
 def test_more_that_can_be_no_table(spark: SparkSession, table_path: str) -> None:
-    with pytest.raises(MissingReplacedTableError, match="createOrReplace"):
+    with raises("DELTA_CANNOT_REPLACE_MISSING_TABLE", match="createOrReplace"):
         DeltaTable.replace(spark).location(table_path).addColumn("a", "INT").execute()
-    with pytest.raises(NoDataColumnError):
+    with raises("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION"):
         write_delta(spark.range(1), table_path, partition_by=["id"])

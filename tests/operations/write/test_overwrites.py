@@ -19,20 +19,11 @@ from sparkdelta import (
     write_checkpoint,
     write_delta,
 )
-from sparkdelta.exceptions import (
-    AggregateInConditionError,
-    ConcurrentAppendException,
-    DynamicReplaceWhereError,
-    InvalidArgumentError,
-    NondeterministicConditionError,
-    ReplaceWhereMismatchError,
-    StorageError,
-    SubqueryInConditionError,
-    WriteFailedError,
-)
+from sparkdelta.exceptions import ConcurrentAppendException, InvalidArgumentError, StorageError
 from sparkdelta.operations.write import write
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.transaction import Transaction
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.table_builder import (
@@ -77,7 +68,7 @@ def test_rows_that_a_condition_names(spark, table_path, where) -> None:  # type:
     assert len(found["remove"]) == 2  # the third file has no such row
     if isinstance(where, str):
         assert found["commitInfo"][0]["operationParameters"]["predicate"] == where
-    with pytest.raises(ReplaceWhereMismatchError):
+    with raises("DELTA_REPLACE_WHERE_MISMATCH"):
         write_delta(spark.range(1).selectExpr("id", "'x' AS s"), table_path, mode="overwrite",
                     replace_where=where)  # fmt: skip
     assert load_snapshot(spark, table_path).version == 1
@@ -89,17 +80,17 @@ def test_conditions_on_more_than_the_row(spark: SparkSession, table_path: str) -
     write_delta(spark.range(3).selectExpr("id", "id AS p"), table_path, partition_by=["p"])
     own: Any = F.udf(lambda _: True, "boolean").asNondeterministic()
     for error, conditions in {
-        NondeterministicConditionError: (
+        "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED": (
             "rand() < 0.5", "p = 1 AND uuid() > 'a'", F.rand() < 0.5, own("id"),
         ),
-        SubqueryInConditionError: ("p IN (SELECT 1L)", "id = (SELECT max(id) FROM range(9))"),
-        AggregateInConditionError: (
+        "DELTA_UNSUPPORTED_SUBQUERY": ("p IN (SELECT 1L)", "id = (SELECT max(id) FROM range(9))"),
+        "DELTA_AGGREGATION_NOT_SUPPORTED": (
             "sum(id) > 3", F.max("p") > 3, F.rank().over(Window.orderBy("id")) == 1,
             "explode(array(id)) = 1",
         ),
     }.items():  # fmt: skip
         for where in conditions:
-            with pytest.raises(error) as raised:
+            with raises(error) as raised:
                 write_delta(spark.range(1).selectExpr("id", "id AS p"), table_path,
                             mode="overwrite", replace_where=where)  # fmt: skip
             shown = str(where).removeprefix("Column<'").removesuffix("'>")
@@ -229,10 +220,10 @@ def test_change_data_of_replaced_rows(spark: SparkSession, table_path: str) -> N
 def test_replaced_rows_with_change_data_that_fail(spark: SparkSession, table_path: str) -> None:
     """Nothing is left of a write that fails, in its rows or in its change data."""
     write_delta(spark.range(4), table_path, properties={"delta.enableChangeDataFeed": "true"})
-    with pytest.raises(ReplaceWhereMismatchError):
+    with raises("DELTA_REPLACE_WHERE_MISMATCH"):
         write_delta(spark.range(3), table_path, mode="overwrite", replace_where="id < 2")
     failing = spark.range(1).selectExpr("id + CAST(raise_error('my own') AS BIGINT) AS id")
-    with pytest.raises(WriteFailedError) as raised:
+    with raises("DELTA_WRITE_FAILED") as raised:
         write_delta(failing, table_path, mode="overwrite", replace_where="id < 2")
     assert "my own" in str(raised.value)
     assert not unreferenced(table_path)
@@ -322,12 +313,14 @@ def test_a_table_without_partitions_is_replaced(spark: SparkSession, table_path:
 
 def test_options_that_contradict_each_other(spark: SparkSession, table_path: str) -> None:
     for error, options in (
-        (DynamicReplaceWhereError, {"mode": "overwrite", "replace_where": "id = 1",
-                                    "partition_overwrite_mode": "dynamic"}),
+        (
+            "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
+            {"mode": "overwrite", "replace_where": "id = 1", "partition_overwrite_mode": "dynamic"},
+        ),
         (InvalidArgumentError, {"partition_overwrite_mode": "dynamic"}),
         (InvalidArgumentError, {"mode": "overwrite", "partition_overwrite_mode": "some"}),
     ):  # fmt: skip
-        with pytest.raises(error):
+        with raises(error):
             write_delta(spark.range(1), table_path, **options)
     assert not Path(table_path).exists()
 

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, read_delta, verify, write_delta
-from sparkdelta.exceptions import WriteFailedError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.rows import modified_files
 from sparkdelta.table.vectors.deletion_vector_writing_workers import DeletionVectorWriter
 from tests.support.spark_worker import SparkWorker
@@ -51,7 +51,9 @@ def write_with_a_failing_commit(spark: SparkSession, path: str) -> list[bool]:
     frame = spark.range(0, 1, 1, 1).mapInPandas(rows, "n LONG, p STRING")
     try:
         write_delta(frame, path, partition_by=["p"])
-    except WriteFailedError:
+    except DeltaError as error:
+        if error.getCondition() != "DELTA_WRITE_FAILED":
+            raise
         return [True, DeltaTable.isDeltaTable(spark, path)]
     return [False, DeltaTable.isDeltaTable(spark, path)]
 

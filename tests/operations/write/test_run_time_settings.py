@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, optimize, read_delta, sql, write_delta
-from sparkdelta.exceptions import WriteFailedError
+from tests.support.errors import raises
 from tests.support.settings import RUN_TIME, settings
 
 _DAYS = ("1582-10-04", "1582-10-06", "1582-10-10", "1582-10-15", "0001-01-01", "2024-02-29")
@@ -81,7 +81,7 @@ def test_map_keys_that_become_equal_are_an_error(
     new_table(spark, str(tmp_path))
     rows = spark.sql(_ROWS).filter("id = 1")
     rows = rows.selectExpr("* EXCEPT (m)", "map(1.2BD, 'a', 1.4BD, 'b') AS m")
-    refused = pytest.raises(WriteFailedError, match="DUPLICATED_MAP_KEY")
+    refused = raises("DELTA_WRITE_FAILED", match="DUPLICATED_MAP_KEY")
     with settings(spark, {"spark.sql.mapKeyDedupPolicy": policy}), refused:
         sql(spark, f"INSERT INTO delta.`{tmp_path}` BY NAME SELECT * FROM {{rows}}", rows=rows)
     assert read_delta(spark, str(tmp_path)).count() == 0

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import load_snapshot, read_delta, sql, write_delta
-from sparkdelta.exceptions import CastOverflowError, MergeFieldsError, MetadataMismatchError
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.settings import settings
 from tests.support.table_builder import array_of, field, map_of, metadata, protocol, struct_of
@@ -87,7 +87,7 @@ def test_write_delta_refuses_types_that_insert_rounds(spark: SparkSession, table
     for n, (_, value, _) in enumerate(ROUNDED):
         rows = spark.sql(f"SELECT {value} AS v{n}")
         for merges in (False, True):  # the table does not widen types
-            with pytest.raises(MergeFieldsError):
+            with raises("DELTA_FAILED_TO_MERGE_FIELDS"):
                 write_delta(rows, table_path, mode="append", merge_schema=merges)
     assert load_snapshot(spark, table_path).version == 0
     values = ", ".join(value for _, value, _ in ROUNDED)
@@ -110,7 +110,7 @@ def test_write_delta_refuses_types_that_insert_rounds(spark: SparkSession, table
 def test_an_overflow_is_an_error(spark, table_path, data_type, value) -> None:  # type: ignore[no-untyped-def]
     """A value that does not fit never becomes null or another number, whatever the session says."""
     table(table_path, data_type)
-    with settings(spark, NO_ANSI), pytest.raises(CastOverflowError):
+    with settings(spark, NO_ANSI), raises("DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"):
         write_delta(spark.sql(f"SELECT {value} AS v"), table_path, mode="append")
     assert load_snapshot(spark, table_path).version == 0
 
@@ -118,20 +118,20 @@ def test_an_overflow_is_an_error(spark, table_path, data_type, value) -> None:  
 @pytest.mark.parametrize(
     ("data_type", "value", "error"),
     [
-        ("integer", "'1'", MergeFieldsError),
-        ("boolean", "1", MergeFieldsError),
-        ("integer", "true", MergeFieldsError),
-        ("timestamp", "5L", MergeFieldsError),
-        ("date", "'2024-01-01'", MergeFieldsError),
-        ("binary", "'x'", MergeFieldsError),
-        (array_of("integer"), "array('1')", MergeFieldsError),
-        (struct_of(field("a", "integer")), "named_struct('b', 1)", MergeFieldsError),
-        ("string", "array(1)", MergeFieldsError),
-        ("integer", "1 AS w, 3", MetadataMismatchError),
+        ("integer", "'1'", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("boolean", "1", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("integer", "true", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("timestamp", "5L", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("date", "'2024-01-01'", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("binary", "'x'", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        (array_of("integer"), "array('1')", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        (struct_of(field("a", "integer")), "named_struct('b', 1)", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("string", "array(1)", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("integer", "1 AS w, 3", "DELTA_METADATA_MISMATCH"),
     ],
 )
 def test_types_that_do_not_fit(spark: SparkSession, table_path, data_type, value, error) -> None:  # type: ignore[no-untyped-def]
     table(table_path, data_type)
-    with pytest.raises(error):
+    with raises(error):
         write_delta(spark.sql(f"SELECT {value} AS v"), table_path, mode="append")
     assert [p.name for p in Path(table_path).iterdir()] == ["_delta_log"]  # nothing was written

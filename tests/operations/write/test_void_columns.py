@@ -20,13 +20,8 @@ from sparkdelta import (
     read_delta,
     write_delta,
 )
-from sparkdelta.exceptions import (
-    ConstraintViolatedError,
-    EmptySchemaWriteError,
-    MergeFieldsError,
-    NestedVoidError,
-)
 from tests.operations.write.test_write import rows
+from tests.support.errors import raises
 
 ROWS = (
     "SELECT NULL AS v, id AS n, named_struct('x', id, 'y', NULL) AS s, 'a' AS p"
@@ -50,9 +45,9 @@ def test_files_leave_them_out(spark: SparkSession, table_path: str, mode: str) -
     )
     alter_table(spark, table_path).add_constraint("few", "n < 10")
     write_delta(spark.sql("SELECT 4 AS n, 'b' AS p"), table_path, mode="append")
-    with pytest.raises(ConstraintViolatedError):
+    with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         write_delta(spark.sql("SELECT 10 AS n, 'b' AS p"), table_path, mode="append")
-    with pytest.raises(MergeFieldsError):
+    with raises("DELTA_FAILED_TO_MERGE_FIELDS"):
         write_delta(spark.sql("SELECT 1 AS v, 'b' AS p"), table_path, mode="append")
     table = DeltaTable.forPath(spark, table_path)
     table.delete("n = 0")
@@ -106,10 +101,10 @@ def test_shapes_without_a_place_in_files(spark: SparkSession, table_path: str) -
     """
     builder = DeltaTable.create(spark).location(table_path)
     builder.addColumn("v", "VOID").execute()
-    with pytest.raises(EmptySchemaWriteError):
+    with raises("DELTA_CANNOT_WRITE_EMPTY_SCHEMA"):
         write_delta(spark.sql("SELECT NULL AS v"), table_path, mode="append")
     alter_table(spark, table_path).add_column("n", "INT").add_column("l", "ARRAY<VOID>")
-    with pytest.raises(NestedVoidError):
+    with raises("DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE"):
         write_delta(spark.sql("SELECT NULL AS v"), table_path, mode="append")
     alter_table(spark, table_path).change_column("l.element", data_type="INT")
     write_delta(spark.sql("SELECT array(1) AS l"), table_path, mode="append")

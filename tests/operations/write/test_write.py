@@ -18,30 +18,16 @@ from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.storage.local_files import LocalTableFiles
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import (
-    AppendOnlyTableError,
     ColumnNotFoundError,
     DeltaError,
     DeltaWarning,
-    DuplicateColumnsError,
     InvalidArgumentError,
     InvalidColumnNameError,
-    InvalidIdempotentWriteError,
-    InvalidPartitionColumnError,
-    MergeFieldsError,
-    MetadataMismatchError,
-    MissingNotNullColumnError,
-    NotNullViolatedError,
-    PartitionColumnNotFoundError,
-    ReplaceWhereMismatchError,
-    TableAlreadyExistsError,
     TableNotFoundError,
-    UnknownConfigurationError,
-    UnsupportedDataTypeError,
-    WriteFailedError,
-    WriteNotImplementedError,
 )
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.rows import file_descriptions
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import no_jobs
@@ -101,7 +87,7 @@ def test_a_new_table(spark: SparkSession, table_path: str) -> None:
 def test_modes(spark: SparkSession, table_path: str) -> None:
     one = people(spark, PEOPLE[:1])
     assert write_delta(one, table_path, mode="ignore").version == 0
-    with pytest.raises(TableAlreadyExistsError):
+    with raises("DELTA_TABLE_ALREADY_EXISTS"):
         write_delta(one, table_path)
     assert write_delta(one, table_path, mode="ignore").version is None
     assert write_delta(one, table_path, mode="append").version == 1
@@ -123,7 +109,7 @@ def test_partitions(spark: SparkSession, table_path: str) -> None:
     assert "/p=a/" in adds['{"p": "a"}']
     write_delta(people(spark, [("Dan", 1, "a")]), table_path, mode="append", partition_by=["p"])
     assert len(rows(spark, table_path)) == 4
-    with pytest.raises(MetadataMismatchError):
+    with raises("DELTA_METADATA_MISMATCH"):
         write_delta(people(spark), table_path, mode="append", partition_by=["name"])
     snapshot = sparkdelta.load_snapshot(spark, table_path)
     assert snapshot.scan("p = 'a'").files().count() == 2
@@ -254,11 +240,11 @@ def test_columns_are_matched_by_name(spark: SparkSession, table_path: str) -> No
     write_delta(frame, table_path, mode="append")
     assert ("Dan", 5, None) in rows(spark, table_path)
     for sql, error in (
-        ("SELECT 'x' AS name, 1 AS age, 'p' AS p, 1 AS more", MetadataMismatchError),
-        ("SELECT 'x' AS name, 'young' AS age", MergeFieldsError),
-        ("SELECT 1 AS age, 2 AS Age", DuplicateColumnsError),
+        ("SELECT 'x' AS name, 1 AS age, 'p' AS p, 1 AS more", "DELTA_METADATA_MISMATCH"),
+        ("SELECT 'x' AS name, 'young' AS age", "DELTA_FAILED_TO_MERGE_FIELDS"),
+        ("SELECT 1 AS age, 2 AS Age", "DELTA_DUPLICATE_COLUMNS_FOUND"),
     ):
-        with pytest.raises(error):
+        with raises(error):
             write_delta(spark.sql(sql), table_path, mode="append")
     assert sparkdelta.load_snapshot(spark, table_path).version == 1
 
@@ -279,11 +265,11 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
     write_delta(people(spark), table_path, mode="append", merge_schema=True)
     assert "metaData" not in commit(table_path, 2)
     for sql, error in (
-        ("SELECT '1' AS age, 1 AS more", MergeFieldsError),
+        ("SELECT '1' AS age, 1 AS more", "DELTA_FAILED_TO_MERGE_FIELDS"),
         ("SELECT 1 AS `m m`", InvalidColumnNameError),
-        ("SELECT array(null) AS more, 'a' AS p", UnsupportedDataTypeError),
+        ("SELECT array(null) AS more, 'a' AS p", "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE"),
     ):
-        with pytest.raises(error):
+        with raises(error):
             write_delta(spark.sql(sql), table_path, mode="append", merge_schema=True)
     assert sparkdelta.load_snapshot(spark, table_path).version == 2
 
@@ -293,19 +279,19 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
     [
         ("SELECT 1 AS `a b`", {}, InvalidColumnNameError),
         ("SELECT named_struct('a,b', 1) AS s", {}, InvalidColumnNameError),
-        ("SELECT null AS v", {}, UnsupportedDataTypeError),
-        ("SELECT array(null) AS v", {}, UnsupportedDataTypeError),
-        ("SELECT INTERVAL '1' DAY AS v", {}, UnsupportedDataTypeError),
-        ("SELECT 'x' COLLATE UTF8_LCASE AS v", {}, UnsupportedDataTypeError),
-        ("SELECT 1 AS a", {"partition_by": ["b"]}, InvalidPartitionColumnError),
-        ("SELECT 1 AS a", {"partition_by": ["a"]}, InvalidPartitionColumnError),
-        ("SELECT 1 AS a, 2 AS b", {"partition_by": ["a", "A"]}, InvalidPartitionColumnError),
-        ("SELECT 1 AS a, array(1) AS b", {"partition_by": ["b"]}, InvalidPartitionColumnError),
+        ("SELECT null AS v", {}, "DELTA_CANNOT_WRITE_EMPTY_SCHEMA"),
+        ("SELECT array(null) AS v", {}, "DELTA_CANNOT_WRITE_EMPTY_SCHEMA"),
+        ("SELECT INTERVAL '1' DAY AS v", {}, "DELTA_UNSUPPORTED_DATA_TYPES"),
+        ("SELECT 'x' COLLATE UTF8_LCASE AS v", {}, "DELTA_UNSUPPORTED_DATA_TYPES"),
+        ("SELECT 1 AS a", {"partition_by": ["b"]}, "DELTA_INVALID_PARTITION_COLUMN"),
+        ("SELECT 1 AS a", {"partition_by": ["a"]}, "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION"),
+        ("SELECT 1 AS a, 2 AS b", {"partition_by": ["a", "A"]}, "DELTA_INVALID_PARTITION_COLUMN"),
+        ("SELECT 1 AS a, array(1) AS b", {"partition_by": ["b"]}, "DELTA_INVALID_PARTITION_COLUMN"),
         ("SELECT 1 AS a", {"properties": {"delta.enableRowTrackin": "true"}},
-         UnknownConfigurationError),
+         "DELTA_UNKNOWN_CONFIGURATION"),
         ("SELECT 1 AS a", {"properties": {"delta.checkpointInterval": "0"}}, InvalidArgumentError),
         ("SELECT 1 AS a", {"properties": {"delta.feature.icebergWriterCompatV1": "supported"}},
-         WriteNotImplementedError),
+         "DELTA_WRITE_NOT_IMPLEMENTED"),
         ("SELECT 1 AS a", {"properties": {"delta.dataSkippingStatsColumns": "b"}},
          ColumnNotFoundError),
         ("SELECT 1 AS a", {"overwrite_schema": True, "mode": "append"}, InvalidArgumentError),
@@ -314,11 +300,11 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
         ("SELECT 1 AS a", {"properties": {"delta.isolationLevel": "none"}}, InvalidArgumentError),
         ("SELECT 1 AS a", {"replace_where": "a = 1"}, InvalidArgumentError),
         ("SELECT 1 AS a", {"replace_where": "b = 1", "mode": "overwrite"}, ColumnNotFoundError),
-        ("SELECT 1 AS a", {"txn_app_id": "x"}, InvalidIdempotentWriteError),
+        ("SELECT 1 AS a", {"txn_app_id": "x"}, "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"),
     ],
 )  # fmt: skip
 def test_what_no_table_can_be_made_of(spark, table_path, sql, options, error) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(error):
+    with raises(error):
         write_delta(spark.sql(sql), table_path, **options)
     assert not Path(table_path).exists()  # nothing was written
 
@@ -346,7 +332,7 @@ def test_what_is_not_implemented_is_named(  # type: ignore[no-untyped-def]
     actions = [{"protocol": {**versions, **lists}}, {"metaData": metadata}]
     write_commit(Path(table_path), 0, actions)
     for mode in ("append", "overwrite"):
-        with pytest.raises(WriteNotImplementedError) as raised:
+        with raises("DELTA_WRITE_NOT_IMPLEMENTED") as raised:
             write_delta(spark.sql("SELECT 1 AS age"), table_path, mode=mode)
         assert named in raised.value.missing
     assert [p.name for p in Path(table_path).iterdir()] == ["_delta_log"]
@@ -368,9 +354,9 @@ def test_not_null(spark: SparkSession, table_path: str) -> None:
     write_commit(Path(table_path), 0, [protocol, {"metaData": metadata}])
     write_delta(spark.sql("SELECT 1 AS a"), table_path, mode="append")
     for sql in ("SELECT CAST(null AS INT) AS a", "SELECT if(id=5,null,1) a FROM range(9)"):
-        with pytest.raises(NotNullViolatedError):
+        with raises("DELTA_NOT_NULL_CONSTRAINT_VIOLATED"):
             write_delta(spark.sql(sql), table_path, mode="append")
-    with no_jobs(spark), pytest.raises(MissingNotNullColumnError, match="lack a,"):
+    with no_jobs(spark), raises("DELTA_MISSING_NOT_NULL_COLUMN_VALUE", match="lack a,"):
         write_delta(spark.sql("SELECT 1 AS b"), table_path, mode="append")
     assert rows(spark, table_path) == [(1, None)]
 
@@ -382,7 +368,7 @@ def test_the_first_rows_with_replace_where(spark: SparkSession, table_path: str)
     )
     assert (done.version, done.num_rows) == (0, len(PEOPLE))
     assert commit(table_path, 0)["commitInfo"][0]["operationParameters"]["predicate"] == "age > 0"
-    with pytest.raises(ReplaceWhereMismatchError):
+    with raises("DELTA_REPLACE_WHERE_MISMATCH"):
         write_delta(people(spark), f"{table_path} 2", mode="overwrite", replace_where="age > 23")
     assert not sparkdelta.DeltaTable.isDeltaTable(spark, f"{table_path} 2")
 
@@ -398,10 +384,10 @@ def test_replace_where(spark: SparkSession, table_path: str) -> None:
     assert [r["partitionValues"] for r in found["remove"]] == [{"p": "a"}]
     assert found["commitInfo"][0]["operationParameters"]["predicate"] == "p = 'a'"
     for frame, where, error in (
-        (people(spark, [("Ann", 1, "b")]), "p = 'a'", ReplaceWhereMismatchError),
-        (people(spark, [("Ann", 1, None)]), "p = 'a'", ReplaceWhereMismatchError),
+        (people(spark, [("Ann", 1, "b")]), "p = 'a'", "DELTA_REPLACE_WHERE_MISMATCH"),
+        (people(spark, [("Ann", 1, None)]), "p = 'a'", "DELTA_REPLACE_WHERE_MISMATCH"),
     ):
-        with pytest.raises(error):
+        with raises(error):
             write_delta(frame, table_path, mode="overwrite", replace_where=where)
     assert sparkdelta.load_snapshot(spark, table_path).version == 1
 
@@ -419,7 +405,7 @@ def test_a_write_that_is_done_once(spark: SparkSession, table_path: str) -> None
 def test_an_append_only_table_is_not_overwritten(spark: SparkSession, table_path: str) -> None:
     write_delta(people(spark), table_path, properties={"delta.appendOnly": "true"})
     before = sorted(Path(table_path).rglob("*"))
-    with pytest.raises(AppendOnlyTableError):
+    with raises("DELTA_CANNOT_MODIFY_APPEND_ONLY"):
         write_delta(people(spark), table_path, mode="overwrite")
     assert sorted(Path(table_path).rglob("*")) == before
     write_delta(people(spark), table_path, mode="append")
@@ -467,7 +453,7 @@ def test_rows_without_a_partition_column(spark: SparkSession, table_path: str) -
     """
     write_delta(people(spark), table_path, partition_by=["p"])
     for mode in ("append", "overwrite"):
-        with pytest.raises(PartitionColumnNotFoundError) as raised:
+        with raises("DELTA_PARTITION_COLUMN_NOT_FOUND") as raised:
             write_delta(people(spark).drop("p"), table_path, mode=mode)
         assert raised.value.column == "p"
     nulls = people(spark).selectExpr("* EXCEPT (p)", "NULL AS p")
@@ -526,7 +512,7 @@ def test_failures_of_the_job(spark: SparkSession, table_path: str) -> None:
         (spark.range(1).selectExpr("repeat('x', 300) AS p"), "Mkdirs failed"),
     ):
         with settings(spark, {"spark.sql.ansi.enabled": "true"}), \
-                pytest.raises(WriteFailedError) as raised:  # fmt: skip
+                raises("DELTA_WRITE_FAILED") as raised:  # fmt: skip
             write_delta(frame.selectExpr("p", "1 AS n"), table_path, partition_by=["p"])
         assert problem in raised.value.problem
         assert len(raised.value.problem.splitlines()) == 1

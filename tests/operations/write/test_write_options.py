@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.base.parquet.parquet_options import committer_settings
-from sparkdelta.exceptions import DataChangeFalseError, InvalidArgumentError, TableNotFoundError
+from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.settings import settings
 from tests.support.spark_jobs import counted_jobs
@@ -122,7 +123,7 @@ def test_committers_of_object_stores_are_kept() -> None:
 
 def test_a_write_that_changes_no_data(spark: SparkSession, table_path: str) -> None:
     """ "Add File and Remove File": dataChange is false where rows are only rearranged."""
-    with pytest.raises(DataChangeFalseError):
+    with raises("DELTA_DATA_CHANGE_FALSE"):
         write_delta(spark.range(4), table_path, data_change=False)
     write_delta(spark.range(0, 4, 1, 2), table_path)
     rows = read_delta(spark, table_path).coalesce(1)
@@ -131,7 +132,7 @@ def test_a_write_that_changes_no_data(spark: SparkSession, table_path: str) -> N
     files = [a for line in log for name, a in json.loads(line).items() if name != "commitInfo"]
     assert [a["dataChange"] for a in files] == [False] * 3
     assert read_delta(spark, table_path).count() == 4
-    with pytest.raises(DataChangeFalseError):
+    with raises("DELTA_DATA_CHANGE_FALSE"):
         write_delta(spark.sql("SELECT 1L AS id, 2 AS more"), table_path, mode="append",
                     merge_schema=True, data_change=False)  # fmt: skip
     rows = read_delta(spark, table_path)

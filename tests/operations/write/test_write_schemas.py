@@ -23,17 +23,9 @@ from sparkdelta import (
     write_stream,
 )
 from sparkdelta.api.delta_table import IdentityGenerator
-from sparkdelta.exceptions import (
-    ChangeDataColumnsError,
-    ConstraintDependentColumnError,
-    ConstraintViolatedError,
-    DynamicOverwriteSchemaError,
-    InvalidArgumentError,
-    MergeFieldsError,
-    MetadataMismatchError,
-    WriteNotImplementedError,
-)
+from sparkdelta.exceptions import InvalidArgumentError
 from tests.operations.write.test_write import commit, rows
+from tests.support.errors import raises
 from tests.support.settings import settings
 
 MAPPED = """SELECT * FROM VALUES (1, 'x y', 'p 1', named_struct('in side', 5L, 'list',
@@ -136,7 +128,7 @@ def test_a_schema_that_is_overwritten(spark: SparkSession, table_path: str) -> N
         properties={"mine": "1"},
     )  # fmt: skip
     frame = spark.sql("SELECT 'text' AS a, 2 AS q, named_struct('x', 1) AS s")
-    with pytest.raises(MetadataMismatchError):
+    with raises("DELTA_METADATA_MISMATCH"):
         write_delta(frame, table_path, mode="overwrite")
     write_delta(frame, table_path, mode="overwrite", overwrite_schema=True, partition_by=["q"])
     [before], [after] = (commit(table_path, version)["metaData"] for version in (0, 1))
@@ -152,9 +144,12 @@ def test_a_schema_that_is_overwritten(spark: SparkSession, table_path: str) -> N
     for options, error in (
         ({"mode": "append"}, InvalidArgumentError),
         ({"replace_where": "a = 'text'"}, InvalidArgumentError),
-        ({"partition_overwrite_mode": "dynamic"}, DynamicOverwriteSchemaError),
+        (
+            {"partition_overwrite_mode": "dynamic"},
+            "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE",
+        ),
     ):
-        with pytest.raises(error):
+        with raises(error):
             write_delta(
                 frame, table_path, **{"mode": "overwrite", "overwrite_schema": True} | options
             )
@@ -165,7 +160,7 @@ def test_columns_that_a_constraint_names(spark: SparkSession, table_path: str) -
     constraint = {"delta.constraints.positive": "b > 0"}
     write_delta(spark.sql("SELECT 1 AS a, 2 AS b"), table_path, properties=constraint)
     for gone in ("SELECT 1 AS a", "SELECT 1 AS a, array(1) AS b"):
-        with pytest.raises(ConstraintDependentColumnError) as raised:
+        with raises("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE") as raised:
             write_delta(spark.sql(gone), table_path, mode="overwrite", overwrite_schema=True)
         assert (raised.value.name, raised.value.expression) == ("positive", "b > 0")
     write_delta(spark.sql("SELECT 2 AS b"), table_path, mode="overwrite", overwrite_schema=True)
@@ -178,7 +173,7 @@ def test_types_that_are_widened(spark: SparkSession, table_path: str) -> None:
     wide = "SELECT 300S AS a, 2.5D AS f, array(5000000000L) AS l, 12345.125BD AS d, 6Y AS same"
     write_delta(spark.sql(narrow), table_path, properties={"delta.enableTypeWidening": "true"})
     assert commit(table_path, 0)["protocol"][0]["readerFeatures"] == ["typeWidening"]
-    with pytest.raises(MergeFieldsError):
+    with raises("DELTA_FAILED_TO_MERGE_FIELDS"):
         write_delta(spark.sql("SELECT 'x' AS a"), table_path, mode="append", merge_schema=True)
     write_delta(spark.sql(wide), table_path, mode="append", merge_schema=True)
     after = fields(table_path, 1)
@@ -293,7 +288,7 @@ def test_identity_column_is_not_widened(spark: SparkSession, table_path: str) ->
     builder = builder.addColumn("n", "BIGINT", generatedByDefaultAs=IdentityGenerator())
     builder.property("delta.enableTypeWidening", "true").execute()
     rows = spark.sql("SELECT 1 AS a, CAST(5 AS DECIMAL(20,0)) AS n")
-    with pytest.raises(WriteNotImplementedError):
+    with raises("DELTA_WRITE_NOT_IMPLEMENTED"):
         write_delta(rows, table_path, mode="append", merge_schema=True)
     write_delta(rows, table_path, mode="append")
     assert [row["n"] for row in read_delta(spark, table_path).collect()] == [5]
@@ -307,12 +302,12 @@ def test_a_column_that_an_expression_names_is_not_widened(
         spark.sql("SELECT 1Y AS a, 1Y AS b"), table_path,
         properties={"delta.enableTypeWidening": "true", "delta.constraints.c": "A > 0"},
     )  # fmt: skip
-    with pytest.raises(WriteNotImplementedError):
+    with raises("DELTA_WRITE_NOT_IMPLEMENTED"):
         write_delta(spark.sql("SELECT 1 AS a"), table_path, mode="append", merge_schema=True)
     write_delta(spark.sql("SELECT 1Y AS a, 300 AS b"), table_path, mode="append", merge_schema=True)
-    with pytest.raises(ConstraintViolatedError):
+    with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         write_delta(spark.sql("SELECT -1Y AS a"), table_path, mode="append")
-    with pytest.raises(ConstraintViolatedError):  # of a new table, too
+    with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):  # of a new table, too
         write_delta(
             spark.sql("SELECT 1 AS a"), f"{table_path}-new",
             properties={"delta.constraints.c": "a > 1"},
@@ -326,7 +321,7 @@ def test_partitions_that_are_widened(spark: SparkSession, table_path: str) -> No
         partition_by=["f", "n"], properties={"delta.enableTypeWidening": "true"},
     )  # fmt: skip
     options = {"mode": "append", "merge_schema": True}
-    with pytest.raises(WriteNotImplementedError):
+    with raises("DELTA_WRITE_NOT_IMPLEMENTED"):
         write_delta(spark.sql("SELECT 1 AS a, 0.5D AS f"), table_path, **options)
     write_delta(
         spark.sql("SELECT 2 AS a, CAST(null AS FLOAT) AS f, 300 AS n"), table_path, **options
@@ -440,9 +435,9 @@ def test_columns_of_the_change_data_feed(
     options = {"properties": feed} if write is None else write
     if write is not None:
         write_delta(spark.sql("SELECT 1 AS id"), table_path, properties=feed)
-    with pytest.raises(ChangeDataColumnsError):
+    with raises("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"):
         write_delta(rows, table_path, **options)
     assert len(list(Path(table_path).glob("**/*.parquet"))) == (write is not None)
     write_delta(rows, f"{table_path}-without")
-    with pytest.raises(ChangeDataColumnsError):
+    with raises("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS"):
         alter_table(spark, f"{table_path}-without").set_properties(feed)

@@ -19,15 +19,11 @@ from sparkdelta.base.protocol.log_files import (
     compaction_name,
     version_checksum_name,
 )
-from sparkdelta.exceptions import (
-    CatalogManagedTableError,
-    CommitOutcomeUnknownError,
-    InvalidCommitError,
-    StorageError,
-)
+from sparkdelta.exceptions import CommitOutcomeUnknownError, StorageError
 from sparkdelta.table.listing import catalog_log
 from sparkdelta.table.listing.catalog_log import CatalogLogStore, RatifiedCommits, StagedCommit
 from tests.support.commits import append, create, latest
+from tests.support.errors import raises
 from tests.support.memory_catalog import MemoryCatalog
 from tests.support.memory_log import Crash, MemoryLog
 
@@ -228,11 +224,11 @@ def test_racing_writers(forgets: bool) -> None:
 def test_who_may_commit() -> None:
     """A managed table is committed to only through its catalog, and no other table through one."""
     log, _, store = made()
-    with pytest.raises(CatalogManagedTableError):
+    with raises("DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED"):
         append(log, latest(store), "a")
     other = CatalogLogStore(MemoryLog(), MemoryCatalog())
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         create(other)
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         create(other, protocol=MANAGED)
     assert other.list_from() == []

@@ -24,20 +24,18 @@ from sparkdelta.exceptions import (
     ConcurrentDeleteDeleteException,
     ConcurrentTransactionException,
     ConcurrentWriteException,
-    InvalidCommitError,
-    InvalidProtocolError,
     MalformedLogFileError,
     MaxCommitRetriesExceededError,
     MetadataChangedException,
     ProtocolChangedException,
     StorageError,
-    UnsupportedWriterFeaturesError,
 )
 from sparkdelta.table.commit.committer import PreparedCommit, ReadState
 from sparkdelta.table.commit.conflict_detection import parse_commit
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from tests.support.commits import APPEND, add, append, commit, create, latest, metadata
+from tests.support.errors import raises
 from tests.support.memory_log import Crash, MemoryLog
 
 ROOT = Path(__file__).parents[3]
@@ -163,7 +161,7 @@ def test_two_creators_of_a_table() -> None:
 
 def test_the_first_commit_needs_protocol_and_metadata() -> None:
     log = MemoryLog()
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         append(log, ReadState(), "a")
     assert not log.files
 
@@ -199,7 +197,7 @@ def test_change_files_that_are_refused(protocol: Protocol, change: AddCDCFile) -
     log = MemoryLog()
     read_state = create(log, protocol=protocol)
     prepared = PreparedCommit(Operation("UPDATE"), StagedActions(change_files=(change,)))
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         commit(log, prepared, read_state)
     assert len(log.files) == 1
 
@@ -207,10 +205,10 @@ def test_change_files_that_are_refused(protocol: Protocol, change: AddCDCFile) -
 def test_what_is_wrong_is_refused_before_the_put() -> None:
     log = MemoryLog()
     read_state = create(log)
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         append(log, read_state, "a", "a")
     unknown = ReadState(0, Protocol(1, 7, None, ("new",)), read_state.metadata)
-    with pytest.raises(UnsupportedWriterFeaturesError):
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"):
         append(log, unknown, "a")
     assert len(log.files) == 1
 
@@ -357,7 +355,7 @@ def test_a_winner_that_is_broken(line: str) -> None:
 def test_a_winner_whose_protocol_lacks_a_version() -> None:
     """The error names the table."""
     line = b'{"protocol":{"minReaderVersion":1}}'
-    with pytest.raises(InvalidProtocolError) as caught:
+    with raises("DELTA_INVALID_PROTOCOL") as caught:
         parse_commit(line, 1, with_files=False, path="/t")
     assert caught.value.path == "/t"
 
@@ -419,7 +417,7 @@ def test_versions_end_where_readers_stop() -> None:
     log = MemoryLog()
     state = replace(create(log), version=2**63 - 2)
     assert append(log, state, "a", **fast()).version == 2**63 - 1
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         append(log, replace(state, version=2**63 - 1), "b", **fast())
     assert sorted(log.files) == [commit_name(0), commit_name(2**63 - 1)]
 
@@ -428,7 +426,7 @@ def test_row_ids_end_with_the_largest_long() -> None:
     log = MemoryLog()
     protocol = Protocol(1, 7, None, ("rowTracking", "domainMetadata"))
     state = replace(create(log, protocol=protocol), row_id_high_watermark=2**63 - 3)
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         append(log, state, "a", "b", "c", **fast())
     append(log, state, "d", "e", **fast())
     assert added(log) == ["d", "e"]

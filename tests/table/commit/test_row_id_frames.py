@@ -14,10 +14,10 @@ from sparkdelta.base.protocol.action_lines import action_line
 from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.row_ids import with_row_ids as with_row_ids_of_values
 from sparkdelta.base.schema.action_schemas import actions as action_types
-from sparkdelta.exceptions import InvalidCommitError
 from sparkdelta.table.commit.row_id_frames import FIRST_ROW_IDS, new_row_totals, with_row_ids
 from sparkdelta.table.log.commit_line_frames import conformed_actions
 from tests.support.drawn import drawn
+from tests.support.errors import raises
 
 MARK, VERSION = 41, 7
 STATS = ['{"numRecords":0}', '{"numRecords":3}', '{"numRecords":20,"tightBounds":true}']
@@ -106,7 +106,7 @@ def test_a_group_of_rows_is_numbered_as_values_are(spark: SparkSession) -> None:
         totals = [row for row in mine if row["path"] is None]
         assert len(totals) == any(add.base_row_id is None for add in adds)
         if any(row["uncounted"] for row in totals):
-            with pytest.raises(InvalidCommitError):
+            with raises("DELTA_INVALID_COMMIT"):
                 with_row_ids_of_values(adds, mark=MARK, version=VERSION, path="t")
             continue
         wanted, mark = with_row_ids_of_values(adds, mark=MARK, version=VERSION, path="t")

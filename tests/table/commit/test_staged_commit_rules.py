@@ -24,19 +24,14 @@ from sparkdelta.base.protocol.row_ids import (
     high_water_mark_domain,
     with_row_ids,
 )
-from sparkdelta.exceptions import (
-    AppendOnlyTableError,
-    InvalidArgumentError,
-    InvalidCommitError,
-    MalformedLogFileError,
-    UnsupportedWriterFeaturesError,
-)
+from sparkdelta.exceptions import InvalidArgumentError, MalformedLogFileError
 from sparkdelta.table.commit.staged_commit_rules import (
     StagedActions,
     check_actions,
     check_allowed,
 )
 from sparkdelta.table.log.commit_timestamp_rules import next_in_commit_timestamp
+from tests.support.errors import raises
 
 VECTOR = DeletionVectorDescriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6)
 ADD = AddFile("a%20b", {"p": None}, 7, 8, True, '{"numRecords":2}', deletion_vector=VECTOR)
@@ -157,7 +152,7 @@ def test_a_commit_info_begins_with_its_timestamp():
 )  # fmt: skip
 def test_what_cannot_be_reconciled(staged):
     """ "Action Reconciliation" """
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         check_actions(staged, path="file:/t")
 
 
@@ -181,7 +176,7 @@ def test_append_only_tables_keep_their_rows():
     """ "Append-only Tables": rearranging is allowed."""
     args = {"metadata": APPEND_ONLY, "path": "/t"}
     gone = StagedActions(removes=(RemoveFile("a", 1, True),))
-    with pytest.raises(AppendOnlyTableError):
+    with raises("DELTA_CANNOT_MODIFY_APPEND_ONLY"):
         check_allowed(gone, protocol=Protocol(1, 2), **args)
     check_allowed(gone, protocol=Protocol(1, 1), **args)  # which does not know the property
     check_allowed(gone, protocol=Protocol(1, 7, None, ()), **args)
@@ -199,7 +194,7 @@ def test_append_only_tables_keep_their_rows():
 )
 def test_actions_need_their_feature(staged, feature):
     args = {"metadata": Metadata("i"), "path": "/t"}
-    with pytest.raises(InvalidCommitError, match=feature):
+    with raises("DELTA_INVALID_COMMIT", match=feature):
         check_allowed(staged, protocol=Protocol(3, 7, (), ()), **args)
     features = (feature,)
     reader = features if feature == "deletionVectors" else ()
@@ -207,7 +202,7 @@ def test_actions_need_their_feature(staged, feature):
 
 
 def test_tables_of_unknown_features():
-    with pytest.raises(UnsupportedWriterFeaturesError):
+    with raises("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"):
         check_allowed(
             StagedActions(), protocol=Protocol(1, 7, None, ("x",)), metadata=Metadata(""), path="/t"
         )
@@ -234,7 +229,7 @@ def test_row_ids_begin_above_the_mark(mark):
 
 @pytest.mark.parametrize("stats", [None, "", "{}", '{"numRecords":"2"}', "[1]", "x", "[" * 100_000])
 def test_row_ids_need_the_number_of_rows(stats):
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         with_row_ids([AddFile("a", {}, 1, 1, True, stats)], mark=0, version=1, path="/t")
 
 

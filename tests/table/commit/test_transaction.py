@@ -18,12 +18,10 @@ from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.schema.action_schemas import actions as action_types
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.exceptions import (
-    AppendOnlyTableError,
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
     ConcurrentTransactionException,
-    InvalidCommitError,
     MetadataChangedException,
 )
 from sparkdelta.table.commit import large_conflict_detection as large_commits
@@ -33,6 +31,7 @@ from sparkdelta.table.commit.conflict_rules import ReadSet, WinningCommit, file_
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
+from tests.support.errors import raises
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
 
@@ -158,7 +157,7 @@ def test_change_files_from_a_frame(spark: SparkSession, table: str, large: bool)
     fields = ("path", "partitionValues", "size", F.lit(False).alias("dataChange"))
     cdc = adds_frame(spark, 2).select("add.*").select(F.struct(*fields).alias("cdc"))
     both = adds_frame(spark, 1).unionByName(cdc, allowMissingColumns=True)
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         commit(table, snapshot, Operation("UPDATE"), file_actions=both)
     upgrade = StagedActions(protocols=(Protocol(1, 4),))
     commit(table, snapshot, Operation("UPDATE"), staged=upgrade, file_actions=both)
@@ -277,7 +276,7 @@ def test_a_file_whose_rows_nobody_counted(
     uncounted = adds_frame(spark, 2).select(
         F.col("add").withField("stats", F.lit("{}")).alias("add")
     )
-    with pytest.raises(InvalidCommitError, match="numRecords"):
+    with raises("DELTA_INVALID_COMMIT", match="numRecords"):
         commit(table_path, snapshot, file_actions=uncounted)
     assert open_snapshot(spark, table_path).version == 0
 
@@ -288,7 +287,7 @@ def test_a_file_whose_rows_nobody_counted(
 def test_a_file_that_is_named_twice(
     spark: SparkSession, table: str, names: tuple[str, ...], large: bool
 ) -> None:
-    with pytest.raises(InvalidCommitError):
+    with raises("DELTA_INVALID_COMMIT"):
         commit(table, open_snapshot(spark, table), file_actions=removes_frame(spark, *names))
     assert open_snapshot(spark, table).version == 0
 
@@ -302,7 +301,7 @@ def test_an_append_only_table(spark: SparkSession, table: str, large: bool) -> N
         "id", schema_string=SCHEMA, partition_columns=("p",), configuration=properties
     )
     commit(table, snapshot, staged=StagedActions(metadata=(metadata,)))
-    with pytest.raises(AppendOnlyTableError):
+    with raises("DELTA_CANNOT_MODIFY_APPEND_ONLY"):
         commit(table, snapshot.refresh(), DELETE, file_actions=removes_frame(spark, "a"))
 
 

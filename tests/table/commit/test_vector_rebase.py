@@ -27,7 +27,6 @@ from sparkdelta.exceptions import (
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
-    DataFileNotFoundError,
 )
 from sparkdelta.table.commit import vector_rebase
 from sparkdelta.table.commit.committer import Committer, PreparedCommit, ReadState
@@ -38,6 +37,7 @@ from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.vectors.deletion_vector_workers import read_deletion_vector
 from sparkdelta.table.vectors.deletion_vector_writing_workers import write_vector_file
 from tests.support.commits import create
+from tests.support.errors import raises
 from tests.support.memory_files import MemoryFiles
 from tests.support.memory_log import MemoryLog
 
@@ -271,6 +271,6 @@ def test_a_vector_that_is_gone() -> None:
     staged = table.staged(late)
     table.commit(table.staged(delete(table, a={1})), table.state)
     table.files.files.clear()
-    with pytest.raises(DataFileNotFoundError):
+    with raises("DELTA_FILE_NOT_FOUND"):
         table.commit(staged, late.read_state)
     assert commit_name(3) not in table.log.files

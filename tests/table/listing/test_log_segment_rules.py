@@ -17,7 +17,6 @@ from sparkdelta.base.protocol.log_files import (
 )
 from sparkdelta.exceptions import (
     DeltaError,
-    MissingPartFilesError,
     TableNotFoundError,
     TruncatedTransactionLogError,
     VersionNotFoundError,
@@ -32,6 +31,7 @@ from sparkdelta.table.listing.log_segment_rules import (
     readable_commits,
     select_log_segment,
 )
+from tests.support.errors import raises
 
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
 
@@ -237,7 +237,7 @@ def test_nothing_but_broken_checkpoints():
 
 
 def test_nothing_but_parts_of_a_checkpoint():
-    with pytest.raises(MissingPartFilesError) as caught:
+    with raises("DELTA_MISSING_PART_FILES") as caught:
         select(*parts(4, 3, missing={3}))
     assert caught.value.version == 4
 

@@ -12,17 +12,13 @@ import pytest
 from sparkdelta.base.protocol.log_files import parse_log_file
 from sparkdelta.base.protocol.table_properties import InCommitTimestamps
 from sparkdelta.exceptions import (
-    ChangesAfterLatestError,
     DeltaError,
     InvalidArgumentError,
-    InvalidChangeRangeError,
-    InvalidTimestampError,
-    MissingStartOfChangesError,
-    MultipleChangeBoundsError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
 from sparkdelta.table.log.change_range import ChangeBounds
+from tests.support.errors import raises
 
 
 class _Store:
@@ -70,24 +66,24 @@ def test_inclusive_bounds(bounds: dict[str, Any], expected: tuple[int, int] | No
 @pytest.mark.parametrize(
     ("bounds", "error"),
     [
-        ({}, MissingStartOfChangesError),
-        ({"end_version": 3}, MissingStartOfChangesError),
-        ({"start_version": 2, "start_timestamp": at(20)}, MultipleChangeBoundsError),
+        ({}, "DELTA_NO_START_FOR_CDC_READ"),
+        ({"end_version": 3}, "DELTA_NO_START_FOR_CDC_READ"),
+        ({"start_version": 2, "start_timestamp": at(20)}, "DELTA_MULTIPLE_CDC_BOUNDARY"),
         (
             {"start_version": 2, "end_version": 3, "end_timestamp": at(20)},
-            MultipleChangeBoundsError,
+            "DELTA_MULTIPLE_CDC_BOUNDARY",
         ),
-        ({"start_version": 4, "end_version": 3}, InvalidChangeRangeError),
-        ({"start_timestamp": at(39), "end_timestamp": at(31)}, InvalidChangeRangeError),
-        ({"start_timestamp": at(39), "end_timestamp": at(20)}, InvalidChangeRangeError),
-        ({"start_version": 5}, ChangesAfterLatestError),
+        ({"start_version": 4, "end_version": 3}, "DELTA_INVALID_CDC_RANGE"),
+        ({"start_timestamp": at(39), "end_timestamp": at(31)}, "DELTA_INVALID_CDC_RANGE"),
+        ({"start_timestamp": at(39), "end_timestamp": at(20)}, "DELTA_INVALID_CDC_RANGE"),
+        ({"start_version": 5}, "DELTA_CDC_START_VERSION_AFTER_LATEST"),
         ({"start_timestamp": at(41)}, TimestampGreaterThanCommitError),
         ({"start_version": 2, "end_timestamp": at(19)}, TimestampEarlierThanCommitRetentionError),
-        ({"start_timestamp": "yesterday"}, InvalidTimestampError),
+        ({"start_timestamp": "yesterday"}, "DELTA_TIMESTAMP_INVALID"),
         ({"start_version": "2"}, InvalidArgumentError),
         ({"start_version": 2, "end_version": True}, InvalidArgumentError),
     ],
 )
-def test_refused_bounds(bounds: dict[str, Any], error: type[DeltaError]) -> None:
-    with pytest.raises(error):
+def test_refused_bounds(bounds: dict[str, Any], error: str | type[DeltaError]) -> None:
+    with raises(error):
         versions(**bounds)

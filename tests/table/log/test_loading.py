@@ -16,14 +16,11 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.storage.local_log import LocalLogStore
-from sparkdelta.exceptions import (
-    InvalidProtocolError,
-    LogFileNotFoundError,
-    MalformedLogFileError,
-)
+from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.table.listing import line_reader as log_text
 from sparkdelta.table.log import loading
 from sparkdelta.table.log.log_reader import FileLists
+from tests.support.errors import raises
 from tests.support.log_writer import (
     log_directory,
     set_time,
@@ -250,7 +247,7 @@ def test_the_error_of_a_protocol_without_its_versions_names_the_table(
 ) -> None:
     """PROTOCOL.md#protocol-evolution"""
     write(table, 0, [{"protocol": {"minReaderVersion": 1}}, metadata(), add("a")])
-    with pytest.raises(InvalidProtocolError) as caught:
+    with raises("DELTA_INVALID_PROTOCOL") as caught:
         load_snapshot(spark, str(table))
     assert caught.value.path == f"file:{table}"
 

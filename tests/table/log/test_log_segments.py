@@ -14,17 +14,14 @@ from sparkdelta.base.protocol.actions import Format, Metadata, Protocol
 from sparkdelta.base.protocol.log_files import LogFileKind
 from sparkdelta.exceptions import (
     MalformedLogFileError,
-    MissingPartFilesError,
-    NoCommitsFoundError,
-    StateRecoverError,
     TableNotFoundError,
     TruncatedTransactionLogError,
-    UnsupportedFormatError,
     VersionNotFoundError,
     VersionsNotContiguousError,
 )
 from sparkdelta.table.log import loading
 from sparkdelta.table.log.configuration import TableConfiguration
+from tests.support.errors import raises
 from tests.support.log_writer import (
     write_checkpoint,
     write_commit,
@@ -93,7 +90,7 @@ def test_a_checkpoint_alone_is_a_table(spark: SparkSession, table: Path, kind: s
     assert snapshot.version == AT
     assert snapshot.timestamp is None
     assert replayed(snapshot) == expected(replay(COMMITS, until=AT))
-    with pytest.raises(NoCommitsFoundError):
+    with raises("DELTA_NO_COMMITS_FOUND"):
         load_snapshot(spark, str(table), timestamp="2024-01-01")
     assert DeltaTable.forPath(spark, str(table)).history().count() == 0
 
@@ -304,16 +301,16 @@ class TestErrors:
 
     def test_parts_without_the_rest(self, spark: SparkSession, table: Path) -> None:
         write_parts(table, AT, [[], []])[0].unlink()
-        with pytest.raises(MissingPartFilesError):
+        with raises("DELTA_MISSING_PART_FILES"):
             load_snapshot(spark, str(table))
 
     def test_no_protocol_and_no_metadata(self, spark: SparkSession, table: Path) -> None:
         write_commit(table, 0, [metadata()])
-        with pytest.raises(StateRecoverError) as raised:
+        with raises("DELTA_STATE_RECOVER_ERROR") as raised:
             load_snapshot(spark, str(table))
         assert raised.value.what == "protocol"
         write_commit(table, 0, [protocol()])
-        with pytest.raises(StateRecoverError) as raised:
+        with raises("DELTA_STATE_RECOVER_ERROR") as raised:
             load_snapshot(spark, str(table))
         assert raised.value.what == "metadata"
 
@@ -330,7 +327,7 @@ class TestErrors:
         stated = Metadata(id="0", schema_string=schema, format=Format("PARQUET"))
         TableConfiguration.validate(Protocol(1, 2), stated, path="t")
         other = Metadata(id="0", schema_string=schema, format=Format("orc"))
-        with pytest.raises(UnsupportedFormatError) as raised:
+        with raises("DELTA_UNSUPPORTED_FORMAT") as raised:
             TableConfiguration.validate(Protocol(1, 2), other, path="t")
         assert raised.value.provider == "orc"
 

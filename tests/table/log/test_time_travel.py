@@ -12,15 +12,12 @@ from pyspark.sql import SparkSession
 from sparkdelta import load_snapshot
 from sparkdelta.exceptions import (
     InvalidArgumentError,
-    InvalidTimestampError,
-    MissingCommitInfoError,
-    MissingCommitTimestampError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
-    TimeTravelMultipleFormatsError,
 )
 from sparkdelta.table.log import commit_times
 from sparkdelta.table.log.time_travel import timestamp_ms
+from tests.support.errors import raises
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.spark_jobs import no_jobs
 from tests.support.table_builder import add, metadata, protocol
@@ -156,7 +153,7 @@ class TestInCommitTimestamps:
 
     def test_a_commit_without_one(self, spark: SparkSession, table: Path) -> None:
         in_commit(table, 5000, None)
-        with pytest.raises(MissingCommitTimestampError) as raised:
+        with raises("DELTA_MISSING_COMMIT_TIMESTAMP") as raised:
             _ = load_snapshot(spark, str(table)).timestamp
         assert raised.value.version == 1
 
@@ -176,7 +173,7 @@ class TestInCommitTimestamps:
     def test_a_commit_without_a_commit_info(self, spark: SparkSession, table: Path) -> None:
         in_commit(table, 5000)
         write_commit(table, 1, [add("f")])
-        with pytest.raises(MissingCommitInfoError) as raised:
+        with raises("DELTA_MISSING_COMMIT_INFO") as raised:
             _ = load_snapshot(spark, str(table)).timestamp
         assert raised.value.version == 1
 
@@ -217,13 +214,13 @@ def test_a_moment_beyond_the_years_of_python(text: str, milliseconds: int) -> No
 )  # fmt: skip
 def test_invalid_timestamps_are_refused(spark: SparkSession, table: Path, text: str) -> None:
     by_files(table, 0)
-    with pytest.raises(InvalidTimestampError):
+    with raises("DELTA_TIMESTAMP_INVALID"):
         load_snapshot(spark, str(table), timestamp=text)
 
 
 def test_arguments(spark: SparkSession, table: Path) -> None:
     by_files(table, 0)
-    with pytest.raises(TimeTravelMultipleFormatsError):
+    with raises("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS"):
         load_snapshot(spark, str(table), version=0, timestamp="2023-11-14")
     for wrong in ("0", 0.0, True):
         with pytest.raises(InvalidArgumentError):

@@ -12,17 +12,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
-from sparkdelta.exceptions import (
-    ColumnNotFoundError,
-    IdentityInsertError,
-    InvalidSchemaError,
-    MetadataChangedException,
-    SyncIdentityError,
-    WriteFailedError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, MetadataChangedException
 from sparkdelta.operations.write import write
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.rows import file_descriptions
+from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import field, metadata, protocol
 
@@ -90,7 +84,7 @@ def test_the_mark_of_many_files(
 def test_values_that_rows_bring(spark: SparkSession, table_path: str) -> None:
     own = spark.sql("SELECT 7L AS id, 1L AS v")
     table(table_path, 1, 1)
-    with pytest.raises(IdentityInsertError):
+    with raises("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED"):
         write_delta(own, table_path, mode="append")
     path = table(f"{table_path}2", 1, 1, takes=True)
     write_delta(own, path, mode="append")
@@ -107,7 +101,7 @@ def test_no_rows(spark: SparkSession, table_path: str) -> None:
 def test_values_end_at_the_range_of_their_type(spark: SparkSession, table_path: str) -> None:
     """ "Identity Columns": an overflow is detected."""
     table(table_path, 1, 1 << 40, mark=2**63 - 2**41)
-    with pytest.raises(WriteFailedError) as raised:
+    with raises("DELTA_WRITE_FAILED") as raised:
         write_delta(spark.range(9).selectExpr("id AS v"), table_path, mode="append")
     cause = raised.value.__cause__
     assert isinstance(cause, PySparkException)
@@ -117,7 +111,7 @@ def test_values_end_at_the_range_of_their_type(spark: SparkSession, table_path: 
 
 def test_a_wrong_step(spark: SparkSession, table_path: str) -> None:
     table(table_path, 1, 0)
-    with pytest.raises(InvalidSchemaError):
+    with raises("DELTA_INVALID_SCHEMA"):
         write_delta(spark.range(1).selectExpr("id AS v"), table_path, mode="append")
 
 
@@ -174,7 +168,7 @@ def test_values_go_on_after_explicit_ones(spark: SparkSession, table_path: str) 
     write_delta(spark.sql("SELECT 2L AS v").coalesce(1), table_path, mode="append")
     assert ids(spark, table_path) == [24, 28]
     assert load_snapshot(spark, table_path).version == 3
-    with pytest.raises(SyncIdentityError):
+    with raises("DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN"):
         statements.sync_identity("v")
     with pytest.raises(ColumnNotFoundError):
         statements.sync_identity("w")

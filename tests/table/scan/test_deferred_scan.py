@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from sparkdelta import load_snapshot, read_delta, write_delta
 from sparkdelta.base.jvm import jvm_file_index
 from sparkdelta.base.spark import classic_engine
-from sparkdelta.exceptions import DataFileNotFoundError, InvalidPartitionValueError
+from sparkdelta.exceptions import InvalidPartitionValueError
 from sparkdelta.table.log.log_reader import FileLists
 from sparkdelta.table.scan import scan as scans
 from sparkdelta.table.scan.deferred_scan import LateFiles
@@ -375,7 +375,7 @@ class TestErrors:
         (table / "1").unlink()
         frame = read_delta(spark, str(table))
         error = raised_by(frame.collect)
-        assert isinstance(error, DataFileNotFoundError)
+        assert error.getCondition() == "DELTA_FILE_NOT_FOUND"
         with pytest.raises(SPARK_ERRORS, match="DELTA_FILE_NOT_FOUND") as raised:
             frame.count()
         assert "Traceback" not in str(raised.value)

@@ -15,11 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta import Snapshot, load_snapshot, read_delta, write_delta
-from sparkdelta.exceptions import (
-    ColumnNotFoundError,
-    InvalidConditionError,
-    ReservedColumnNameError,
-)
+from sparkdelta.exceptions import ColumnNotFoundError, InvalidConditionError
+from tests.support.errors import raises
 from tests.support.log_writer import (
     ADD,
     METADATA,
@@ -306,18 +303,18 @@ def test_a_minimum_that_is_no_number(spark: SparkSession, table: Path) -> None:
 def test_names_of_columns_that_are_added_to_rows_are_refused(
     spark: SparkSession, table: Path, name: str
 ) -> None:
-    with pytest.raises(ReservedColumnNameError):
+    with raises("DELTA_RESERVED_COLUMN_NAME"):
         write_delta(spark.range(1).withColumnRenamed("id", name), str(table))
     assert not table.exists()
     fields = metadata(field(name, "long"), field("p", "integer"), partitioned_by=["p"])
     write_commit(table, 0, [protocol(), fields])
-    with pytest.raises(ReservedColumnNameError, match=name):
+    with raises("DELTA_RESERVED_COLUMN_NAME", match=name):
         load_snapshot(spark, str(table))
     named = {"delta.columnMapping.physicalName": name, "delta.columnMapping.id": 1}
     physical = field("id", "long", metadata=named)
     mapped = metadata(physical, configuration={"delta.columnMapping.mode": "name"})
     write_commit(table, 0, [protocol(2, 5), mapped])
-    with pytest.raises(ReservedColumnNameError, match=name):
+    with raises("DELTA_RESERVED_COLUMN_NAME", match=name):
         load_snapshot(spark, str(table))
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparkdelta.base.parquet.row_group_workers import Bound, RowGroupBound
-from sparkdelta.exceptions import DataFileUnsupportedError
+from tests.support.errors import raises
 from tests.support.table_builder import array_of, field, map_of, struct_of
 from tests.support.workers import read_batches, read_rows
 
@@ -173,7 +173,7 @@ def test_statistics_of_old_calendars_and_int96_are_not_used(tmp_path: Path) -> N
 )  # fmt: skip
 def test_another_type_is_refused(tmp_path: Path, logical: Any, data_type: pa.DataType) -> None:
     pq.write_table(pa.table({"c": pa.array([None], data_type)}), tmp_path / "f")
-    with pytest.raises(DataFileUnsupportedError) as raised:
+    with raises("DELTA_DATA_FILE_UNSUPPORTED") as raised:
         read_batches(tmp_path / "f", field("c", logical))
     assert raised.value.column == "c"
     assert raised.value.file.endswith("/f")
@@ -192,17 +192,17 @@ def test_a_value_that_does_not_fit_is_refused(
     tmp_path: Path, logical: str, values: pa.Array
 ) -> None:
     pq.write_table(pa.table({"c": values}), tmp_path / "f")
-    with pytest.raises(DataFileUnsupportedError):
+    with raises("DELTA_DATA_FILE_UNSUPPORTED"):
         read_batches(tmp_path / "f", field("c", logical))
 
 
 def test_fields_that_may_both_be_meant_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table([[1], [2]], names=["a", "A"]), tmp_path / "f")
-    with pytest.raises(DataFileUnsupportedError):
+    with raises("DELTA_DATA_FILE_UNSUPPORTED"):
         read_batches(tmp_path / "f", field("a", "long"))
 
 
 def test_ids_without_any_in_the_file_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "f")
-    with pytest.raises(DataFileUnsupportedError):
+    with raises("DELTA_DATA_FILE_UNSUPPORTED"):
         read_batches(tmp_path / "f", field("a", "long", metadata={"parquet.field.id": 1}))
