@@ -190,7 +190,7 @@ STEPS: dict[Step, tuple[int, list[int]]] = {
     _update: (7, [1, 2, 20]),
     _merge: (9, [1, 20, 30]),
     _merge_and_copy: (7, [1, 2, 20]),
-    _replace_where: (6, [1, 2, 20]),
+    _replace_where: (7, [1, 2, 20]),
     _deep_clone: (2, [0, 1]),
     _optimize: (3, BEFORE),
     _z_order: (3, BEFORE),
