@@ -33,7 +33,7 @@ LOWER_CASE = {
     "sparkdelta/base/protocol/column_names.py",
     "sparkdelta/base/protocol/isolation_levels.py",
     "sparkdelta/base/protocol/property_rules.py",
-    "sparkdelta/sql/pyspark/pyspark_replacing.py",
+    "sparkdelta/sql/pyspark/pyspark_writing.py",
     "sparkdelta/sql/statements/cached_tables.py",
     "sparkdelta/sql/statements/options.py",
     "sparkdelta/sql/grammar/relations.py",

@@ -1,13 +1,17 @@
-"""Writing with delta-spark's options."""
+"""Writing with delta-spark's options, of which ``replaceUsing`` and ``replaceOn`` let rows take the
+place of those that they match.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.api.delta_table import DeltaTable
+from sparkdelta.api.reading_and_writing import load_snapshot
+from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
@@ -18,11 +22,15 @@ from sparkdelta.operations.write.ignored_settings import (
     check_property_settings,
 )
 from sparkdelta.operations.write.write import write
-from sparkdelta.sql.pyspark.pyspark_replacing import replace_rows, replaces_rows, without_replacing
 from sparkdelta.sql.statements.options import WRITE, arguments, table_properties
+from sparkdelta.sql.statements.replaced_rows import replace_equal, replace_matching
 from sparkdelta.table.definition.write_options import WriteOptions
+from sparkdelta.table.listing.table_names import table_name
+from sparkdelta.table.rows.column_binding import match_rows
 
 _FUNCTION = 'df.write.format("delta")'
+_USING, _ON, _ALIAS = "replaceUsing", "replaceOn", "targetAlias"
+_NAMES = {name.lower(): name for name in (_USING, _ON, _ALIAS)}
 
 
 def save(state: WriterState, path: str, **more: Any) -> None:
@@ -46,11 +54,12 @@ def save(state: WriterState, path: str, **more: Any) -> None:
     mode = state.mode or "error"
     spark = state.rows.sparkSession
     exists = DeltaTable.isDeltaTable(spark, path)
-    if replaces_rows(state.options):
+    if not {_USING.lower(), _ON.lower()}.isdisjoint(map(str.lower, state.options)):
         if exists:
-            replace_rows(state, path)
+            _replace_rows(state, path)
             return
-        state = replace(state, options=without_replacing(state.options))
+        others = {n: text for n, text in state.options.items() if n.lower() not in _NAMES}
+        state = replace(state, options=others)
     found = _arguments(state, mode=mode)
     if exists:
         found["properties"] = {}  # they count when the table is created
@@ -139,3 +148,43 @@ def write_into(
         found["replace_where"] = replace_where
     found.update(mode=mode, requires_table=True, properties={}, rounds=True)
     write(state.rows, path, WriteOptions.spelled(**found))
+
+
+def _replace_rows(state: WriterState, path: str) -> None:
+    """Delete the rows of a table that the rows of a ``DataFrameWriter`` match, and insert these, as
+    one version.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The mode is not overwrite, or something else is asked for, too.
+    DeltaError
+        Nothing was committed; see `sparkdelta.exceptions`.
+    """
+    options = {_NAMES.get(name.lower(), name): text for name, text in state.options.items()}
+    on, alias = options.get(_ON), options.get(_ALIAS)
+    asked, known = (_USING, (_USING,)) if on is None else (_ON, (_ON, _ALIAS))
+    others = [name for name in options if name not in known and name.lower() != "path"]
+    if state.partition_by is not None or state.cluster_by is not None:
+        others.append("partitionBy or clusterBy")
+    if others or (state.mode or "").lower() != "overwrite":
+        problem = f"it cannot be given with {others[0]}" if others else "it needs mode overwrite"
+        raise InvalidArgumentError(argument=asked, problem=problem)
+    values, table = _values(state.rows, path), DeltaTable.forPath(state.rows.sparkSession, path)
+    if on is None:
+        names = (".".join(table_name(name)) for name in options[_USING].split(","))
+        replace_equal(state.rows, table, {name: name for name in names}, values=values)
+        return
+    table = table if alias is None else table.alias(alias)
+    replace_matching(state.rows, table, on, values=values)
+
+
+def _values(rows: DataFrame, path: str) -> dict[str, str]:
+    """Return the columns of rows by those of the table that an append would write them into."""
+    table = load_snapshot(rows.sparkSession, path).configuration
+    matched = match_rows(rows.schema, table, path=path)
+    return {
+        quoted(column.field.name): quoted(column.source)
+        for column in matched.columns
+        if column.source is not None
+    }
