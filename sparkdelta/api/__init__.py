@@ -1,1 +1,1 @@
-"""The public functions, `DeltaTable` and its builders, and the command line."""
+"""`DeltaTable`, its builders, and the public functions that need several operations."""
