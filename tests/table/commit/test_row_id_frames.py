@@ -21,7 +21,7 @@ from tests.support.errors import raises
 
 MARK, VERSION = 41, 7
 STATS = ['{"numRecords":0}', '{"numRecords":3}', '{"numRecords":20,"tightBounds":true}']
-NO_COUNT = [None, "{}", '{"numRecords":null}', "{"]
+NO_COUNT = [None, "{}", '{"numRecords":null}', '{"numRecords":-1}', "{"]
 
 COUNTS = [0, 3, 0, 1, 7, 2, 5, 1]
 
@@ -74,6 +74,19 @@ def commits(stats: list[str | None]) -> st.SearchStrategy[list[AddFile]]:
 
     add = st.tuples(st.sampled_from(stats), st.sampled_from([None, None, 0, 5]))
     return st.lists(add, max_size=6).map(named)
+
+
+@pytest.mark.parametrize("stats", NO_COUNT)
+@pytest.mark.every_case
+def test_a_file_without_a_number_of_rows_is_uncounted(
+    spark: SparkSession, stats: str | None
+) -> None:
+    """Writer Requirements for Row Tracking"""
+    line = action_line(AddFile("f", {}, 1, 1, True, stats))
+    rows = spark.createDataFrame([(line,)], "line STRING")
+    plain = rows.select(F.from_json("line", action_types("add", "remove")).alias("a")).select("a.*")
+    totals = new_row_totals(conformed_actions(plain, plain.schema), groups=1)
+    assert [row["uncounted"] for row in totals.collect()] == ["f"]
 
 
 @pytest.mark.full
