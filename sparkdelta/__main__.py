@@ -259,7 +259,7 @@ _COMMANDS: dict[str, Command] = {
         ],
         _option("--target-file-size", type=int, help="of the new files, in bytes"),
         _option("--max-bytes", type=int, help="of the files that a commit replaces"),
-        _option("--min-cube-size", type=int, help="Z-cubes of so many bytes stay"),
+        _option("--min-cube-size", type=int, help="keep Z-cubes of at least this size in bytes"),
         _option("--max-cube-size", type=int, help="of new Z-cubes, in bytes"),
         _DRY_RUN,
     )),

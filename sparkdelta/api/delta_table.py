@@ -216,7 +216,7 @@ class DeltaTable:
         return RowNames(self._alias, *self._frames)
 
     def delete(self, condition: str | Column | None = None) -> ChangeResult:
-        """Delete the rows that a condition is true of, all rows without one.
+        """Delete the rows that match a condition, or all rows without one.
 
         Rows for which it is null stay. Rows that match rows of another DataFrame are deleted by a
         merge with one clause, ``merge(other, condition).whenMatchedDelete().execute()``.
@@ -251,7 +251,7 @@ class DeltaTable:
         condition: str | Column | None = None,
         set: Mapping[str, str | Column] | None = None,  # noqa: A002 - delta-spark's name
     ) -> ChangeResult:
-        """Assign new values to columns of the rows that a condition is true of, of all rows
+        """Assign new values to columns of the rows that match a condition, or of all rows
         without one.
 
         Parameters
@@ -466,7 +466,7 @@ class DeltaTable:
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
         """Delete the files that no version within the retention period needs.
 
-        See `sparkdelta.vacuum`, which takes more arguments and tells what it did.
+        See `sparkdelta.vacuum`, which takes more arguments and returns a report.
 
         Parameters
         ----------

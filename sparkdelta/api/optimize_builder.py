@@ -55,7 +55,7 @@ class DeltaOptimizeBuilder:
         self._filters: tuple[str, ...] = ()
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Only optimize the partitions that a condition is true of; with several, all of them.
+        """Only optimize the partitions that match a condition, or all given conditions.
 
         Parameters
         ----------

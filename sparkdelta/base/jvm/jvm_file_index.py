@@ -347,7 +347,7 @@ class _FileIndex:
         return self.jvm.PythonUtils.toSeq(directories)
 
     def _statuses(self, files: list[str]) -> tuple[Any, list[str]]:
-        """Return a Scala sequence of what the storage tells about each file, and the URIs."""
+        """Return a Scala sequence of the storage's status of each file, and the URIs."""
         jvm: Any = self.jvm
         nothing = jvm.PythonUtils.toSeq([])
         if not files:

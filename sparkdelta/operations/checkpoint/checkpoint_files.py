@@ -36,10 +36,10 @@ MAX_EMBEDDED = 30
 many other actions."""
 
 MAX_EMBEDDED_BYTES = 64 * 1024
-"""The hint repeats no actions of a checkpoint whose top-level file has more than so many bytes."""
+"""The largest top-level file, in bytes, of a checkpoint whose actions the hint repeats."""
 
 MAX_SCHEMA_CHARACTERS = 20_000
-"""The hint leaves out a schema with more than so many characters."""
+"""The most characters of a schema that the hint holds."""
 
 _PART = "checkpoint"
 _OPTIONAL = ("v2Checkpoint", "checkpointSchema")

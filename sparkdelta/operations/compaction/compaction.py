@@ -49,13 +49,13 @@ MAX_CANDIDATES = 100_000
 """The files that the driver packs at a time; it packs those of a larger table in rounds."""
 
 MAX_COMMIT_BYTES = 100 << 30
-"""A commit removes files of so many bytes, unless the caller says otherwise."""
+"""The bytes of the files that a commit removes, unless the caller says otherwise."""
 
 MAX_BATCH_FILES = 10_000
-"""A commit removes at most so many files."""
+"""The most files that a commit removes."""
 
 MAX_BATCH_BINS = 64
-"""A Spark job rewrites at most so many bins: each is a scan of its own in the plan."""
+"""The most bins that a Spark job rewrites: each is a scan of its own in the plan."""
 
 CUBE = "cube"
 """The column with the id of a file's Z-cube, where files are packed by it."""

@@ -41,7 +41,7 @@ MAX_READ_KEYS = 200_000
 """The keys of a source of up to this many rows come to the driver, if its files are small."""
 
 MAX_SAMPLED_KEYS = 4_096
-"""A sample of so many keys finds the gaps between those of a larger source."""
+"""The number of sampled keys that find the gaps between the keys of a larger source."""
 
 MAX_RANGES = 64
 """The most ranges of a key when files are chosen."""

@@ -144,7 +144,7 @@ class MergeMatches:
 
     @property
     def either(self) -> Predicate | None:
-        """A predicate that is true of every table row the merge depends on; None if unknown."""
+        """A predicate that every table row the merge depends on matches; None if unknown."""
         if self.unmatched is None or self.matching is None:
             return self.matching
         return None if self.acting_alone is None else Or((self.matching, self.acting_alone))

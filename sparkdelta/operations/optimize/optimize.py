@@ -79,7 +79,7 @@ def optimize(
     Parameters
     ----------
     where
-        Only the partitions that a condition on partition columns is true of.
+        Only the partitions that match a condition on partition columns.
     zorder_by
         Names of data columns with statistics.
     full
@@ -87,7 +87,7 @@ def optimize(
     target_file_size
         Of new files in bytes. By default `delta.targetFileSize`, or 1 GiB.
     max_bytes
-        A commit replaces files of about so many bytes, 100 GiB by default; at most 10,000 files. It
+        The approximate bytes that a commit replaces, 100 GiB by default; at most 10,000 files. It
         replaces a whole partition in Z-order, or a whole Z-cube, up to 100,000 files.
     min_cube_size, max_cube_size
         A Z-cube of `min_cube_size` bytes is left alone, 100 GiB by default; new ones have up to

@@ -24,7 +24,7 @@ from sparkdelta.operations.compaction.optimization import OptimizeRequest, optim
 from sparkdelta.table.commit.transaction import CommittedTransaction
 
 MIN_SMALL_FILES = 50
-"""A partition is compacted if it has so many small files."""
+"""The number of small files at which a partition is compacted."""
 
 MAX_PARTITIONS = 128
 """The most partitions that are compacted after one commit."""
@@ -112,7 +112,7 @@ def _shown(text: str) -> str:
 def _condition(
     columns: Iterable[str], values: Iterable[str | None], literal: Callable[[str], str]
 ) -> str:
-    """SQL that is true of the files of a partition."""
+    """Return SQL that selects the files of a partition."""
     terms = (
         f"{column} <=> {'NULL' if value is None else literal(value)}"
         for column, value in zip(columns, values, strict=True)

@@ -232,7 +232,7 @@ def vacuum(
         shows_progress=progress,
     )
     if inventory is not None and mode == LITE:
-        problem = "the log tells the files in mode lite; use mode full"
+        problem = "mode lite takes the files from the log; use mode full"
         raise InvalidArgumentError(argument="inventory", problem=problem)
     return vacuum_table(open_writable(spark, path, writing=Writing.MAINTENANCE), options)
 

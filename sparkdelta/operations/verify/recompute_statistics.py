@@ -74,7 +74,7 @@ def recompute_statistics(
     Parameters
     ----------
     where
-        Only the partitions that a condition on partition columns is true of.
+        Only the partitions that match a condition on partition columns.
     columns
         Columns, or fields such as ``s.x``, whose statistics are computed while those of others stay
         as they are. By default the columns with statistics of the table's properties; other columns

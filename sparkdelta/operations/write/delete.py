@@ -39,7 +39,7 @@ def delete(
     names: RowNames = NO_NAMES,
     options: Mapping[str, str] | None = None,
 ) -> ChangeResult:
-    """Delete the rows that a condition is true of, all rows without one.
+    """Delete the rows that match a condition, or all rows without one.
 
     See `sparkdelta.api.delta_table.DeltaTable.delete`.
     """

@@ -51,7 +51,7 @@ def change_matching_rows(
     names: RowNames,
     watch: Stopwatch,
 ) -> ChangeResult:
-    """Find the rows that a condition is true of, and commit what is written in their place.
+    """Find the rows that match a condition, and commit the files written in their place.
 
     Parameters
     ----------
@@ -88,15 +88,15 @@ def change_matching_rows(
             change_files=written.change_files,
             tags=writer.tags,
         )
+        files = delta.file_metrics
         metrics = {
-            **delta.file_metrics,
+            **files,
             "numCopiedRows": modified.num_copied_rows,
             **{name: number for name, number in written.metrics.items() if number is not None},
             **watch.metrics,
         }
         done = commit_delta(delta, Operation(operation, {"predicate": predicate}, metrics=metrics))
     run_commit_hooks(done, compacts=True)
-    files = delta.file_metrics
     return ChangeResult(
         version=done.version,
         num_deleted_rows=written.metrics.get("numDeletedRows", 0),
@@ -113,5 +113,5 @@ def change_matching_rows(
 
 
 def _in_session(snapshot: Snapshot, session: SparkSession) -> Snapshot:
-    """The snapshot with its DataFrames in the session of the write."""
+    """Return the snapshot with its DataFrames in the session of the write."""
     return snapshot if session is snapshot.log.spark else snapshot.in_session(session)

@@ -1,4 +1,4 @@
-"""``spark.catalog`` of enabled sessions: what it tells of Delta tables is in their logs.
+"""``spark.catalog`` of enabled sessions: its answers about Delta tables come from their logs.
 
 Each function takes PySpark's method first, and leaves to it what is not about a Delta table.
 """
@@ -67,12 +67,13 @@ def _delta_table(catalog: Any, name: str, database: str | None = None) -> Statem
         return None
     try:
         parts = table_name(name)
-    except InvalidArgumentError:  # Spark tells what is wrong with the name
+    except InvalidArgumentError:  # Spark explains the error in the name
         return None
     parts = parts if database is None else (database, *parts)
     path = table_path(spark, parts)
-    sql = SparkSql(spark, spark.sql, {}, session_time_zone(spark))
-    return None if path is None else StatementTable(sql, parts, path)
+    if path is None:
+        return None
+    return StatementTable(SparkSql(spark, spark.sql, {}, session_time_zone(spark)), parts, path)
 
 
 def _refused(statement: str) -> Replacement:

@@ -199,7 +199,7 @@ def _named_path(spark: SparkSession, name: str) -> str | None:
         return None
     try:
         return table_path(spark, table_name(name))
-    except InvalidArgumentError:  # Spark tells what is wrong with the name
+    except InvalidArgumentError:  # Spark explains the error in the name
         return None
 
 

@@ -1,4 +1,4 @@
-"""Deletion vectors of a transaction, united with those of a commit that was first.
+"""Deletion vectors of a transaction, with the rows that an earlier commit deleted.
 
 References
 ----------
@@ -56,7 +56,7 @@ class Rebased:
 
 @dataclass(frozen=True, slots=True)
 class VectorRebase:
-    """Unites deletion vectors of a transaction with those of winning commits.
+    """The deletion vectors of a transaction, with the rows that winning commits deleted.
 
     Attributes
     ----------

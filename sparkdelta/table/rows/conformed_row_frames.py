@@ -231,7 +231,7 @@ def _numbers(identity: Identity, max_partitions: int) -> str:
 def _violations(
     schema: StructType, rules: RowRules, given: set[str], text_partitions: set[str], path: str
 ) -> Iterator[tuple[Column, DeltaError]]:
-    """Yield, for each rule, a condition that is true of rows that violate it, and its error."""
+    """Yield, for each rule, a condition that selects rows violating it, and its error."""
     for forbidden in forbidden_values(schema, path=path):
         yield F.expr(forbidden.condition), forbidden.error
     types = {field.name: field.dataType for field in schema.fields}

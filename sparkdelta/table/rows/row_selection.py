@@ -34,7 +34,7 @@ from sparkdelta.table.snapshot.staging import Staging
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """The rows that a condition is true of.
+    """The rows that match a condition.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def find_matching_rows(
     data_change: bool = True,
     is_counted: bool = True,
 ) -> RowSelection:
-    """Find the rows that a condition is true of, all of them without one.
+    """Find the rows that match a condition, or all rows without one.
 
     A condition on partition columns alone, or none, selects whole files, and none is read.
 

@@ -221,7 +221,7 @@ class NativeScan:
     def _matching(
         self, rows: DataFrame, columns: list[Column | str], *, has_vectors: bool
     ) -> DataFrame:
-        """The columns of the rows that the request's condition is true of."""
+        """Return the columns of the rows that match the condition of the request."""
         wanted = self.request.condition
         if wanted is None:
             return rows.select(*columns)

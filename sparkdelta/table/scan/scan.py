@@ -75,14 +75,14 @@ _ROW_IDS = {column for column, _ in _ROW_TRACKING.values()}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchingFiles:
-    """Files with rows that a condition is true of.
+    """Files with rows that match a condition.
 
     Attributes
     ----------
     adds
         As `Scan.files` gives them.
     rows, other_rows
-        The rows of these files that it is true of, and the others.
+        The rows of these files that match it, and the other rows.
     """
 
     adds: DataFrame
@@ -179,7 +179,7 @@ class Scan:
     def files(self, *, with_json: bool = False) -> DataFrame:
         """The data files that the scan reads: the columns of `Snapshot.add_files`.
 
-        Files without a row that `where` is true of are left out, as far as partition values and
+        Files without a row that matches `where` are left out, as far as partition values and
         statistics show. The DataFrame is lazy.
 
         Parameters
@@ -250,7 +250,7 @@ class Scan:
     def rows_with(
         self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None
     ) -> DataFrame:
-        """The rows that `where` is true of: the table's columns, then metadata columns.
+        """The rows that match `where`: the table's columns, then metadata columns.
 
         Of the table's columns there are at least those of `columns` and `where`. Lazy, and not
         shuffled, see `not_shuffled`.
@@ -288,7 +288,7 @@ class Scan:
         return arrow_frame(spark, files) if moves and is_reached else files
 
     def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
-        """The rows of the given files that `where` is true of; otherwise like `rows_with`.
+        """The rows of the given files that match `where`; otherwise like `rows_with`.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class Scan:
         condition: RowCondition | None,
         *metadata_columns: MetadataColumn,
     ) -> DataFrame:
-        """The rows of files that a condition is true of: a native scan of a table of files, a
+        """The rows of files that match a condition: a native scan of a table of files, a
         distributed scan of a DataFrame of files.
         """
         request = self._request(frozenset(metadata_columns) | self._tracking_columns, condition)

@@ -76,7 +76,7 @@ class RowCondition:
     is_infallible
         True if that is all of it.
     bounds
-        Bounds of the rows that it is true of: a scan may pass over row groups outside them.
+        Bounds of the rows that match it: a scan may pass over row groups outside them.
     """
 
     condition: str | Column
