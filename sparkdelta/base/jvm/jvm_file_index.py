@@ -225,7 +225,7 @@ class _FileIndex:
         jvm = jvm_of(listing)
         self.jvm = jvm
         self.listing = listing
-        self.sibling = scan_session(spark, by_id=has_field_ids(scan.schema), unpushed=scan.unpushed)
+        self.sibling = scan_session(spark, by_id=has_field_ids(scan.schema))
         self.schema = java_schema_of(jvm, scan.schema)
         self.partitions = java_schema_of(jvm, scan.partitions)
         self.options = jvm.PythonUtils.toScalaMap(dict(scan.options))

@@ -11,7 +11,7 @@ import re
 import weakref
 from collections.abc import Mapping, Sequence, Set
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -36,7 +36,6 @@ from sparkdelta.base.parquet.parquet_options import (
     ParquetRelation,
     ParquetScan,
     PartitionDirectories,
-    UnpushedType,
     committer_settings,
     is_hidden,
 )
@@ -123,7 +122,7 @@ class JvmScans(JvmSession):
         jvm, partitions = self.jvm, scan.partitions
         datasources = jvm.org.apache.spark.sql.execution.datasources
         by_id = has_field_ids(scan.schema)
-        sibling = scan_session(self.spark, by_id=by_id, unpushed=scan.unpushed)
+        sibling = scan_session(self.spark, by_id=by_id)
         java_schema = java_schema_of(jvm, scan.schema)
         partition_schema = java_schema_of(jvm, partitions.schema if partitions else StructType())
         scala_options = jvm.PythonUtils.toScalaMap(dict(scan.options))
@@ -354,40 +353,31 @@ def has_field_ids(schema: StructType) -> bool:
     return any(PARQUET_FIELD_ID in field.metadata for field in schema.fields)
 
 
-_SiblingKey: TypeAlias = "tuple[bool, frozenset[UnpushedType]]"
-_siblings: weakref.WeakKeyDictionary[SparkSession, dict[_SiblingKey, Any]]
+_siblings: weakref.WeakKeyDictionary[SparkSession, dict[bool, Any]]
 _siblings = weakref.WeakKeyDictionary()
 
 
-def scan_session(
-    spark: SparkSession, *, by_id: bool, unpushed: frozenset[UnpushedType] = frozenset()
-) -> Any:
+def scan_session(spark: SparkSession, *, by_id: bool) -> Any:
     """Return the session of scans, with this library's settings and the user's Hadoop and tuning
     settings.
 
     Filters are not pushed down to a scan by field ids: Spark would apply them to the column of that
     name, whatever its id, and skip row groups with matching rows.
-
-    Parameters
-    ----------
-    unpushed
-        The types on which row groups are not filtered.
     """
-    siblings, key_of_sibling = _siblings.setdefault(spark, {}), (by_id, unpushed)
-    if key_of_sibling not in siblings:
-        sibling = siblings[key_of_sibling] = spark._jsparkSession.newSession()
+    siblings = _siblings.setdefault(spark, {})
+    if by_id not in siblings:
+        sibling = siblings[by_id] = spark._jsparkSession.newSession()
         settings = {
             **_SCAN_SETTINGS,
             **(_BY_ID_SETTINGS if by_id else {}),
             "spark.sql.parquet.filterPushdown": str(not by_id).lower(),
-            **{f"spark.sql.parquet.filterPushdown.{name.value}": "false" for name in unpushed},
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(
                 2 * spark.sparkContext.defaultParallelism
             ),
         }
         for key, value in settings.items():
             sibling.conf().set(key, value)
-    sibling = siblings[key_of_sibling]
+    sibling = siblings[by_id]
     tuning = _TUNING - _BY_ID_SETTINGS.keys() if by_id else _TUNING
     copy_hadoop_settings(spark, sibling, tuning)
     return sibling

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -20,14 +19,6 @@ PARQUET_OPTIONS = {
     "recursiveFileLookup": "false",
 }
 """Read options that keep scans of the log and of data independent of the session's settings."""
-
-
-class UnpushedType(str, Enum):
-    """A type on which a scan does not filter row groups, as in the name of Spark's setting."""
-
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-    DECIMAL = "decimal"
 
 
 WRITE_SETTINGS = {
@@ -117,8 +108,6 @@ class ParquetScan:
         The sum of the files' sizes in the log. If it differs, the size of each file is checked.
     is_streaming
         True if the rows are a batch of a stream.
-    unpushed
-        The types on which row groups are not filtered; classic Spark only.
     """
 
     files: Sequence[str]
@@ -127,7 +116,6 @@ class ParquetScan:
     partitions: PartitionDirectories | None
     size_bytes: int
     is_streaming: bool
-    unpushed: frozenset[UnpushedType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +191,6 @@ class LateRelation:
         Options of Spark's Parquet source.
     root
         The directory to show as the place of the files.
-    unpushed
-        The types on which row groups are not filtered.
     """
 
     list_files: Callable[[str | None, Callable[[], bool]], ListedFiles]
@@ -215,7 +201,6 @@ class LateRelation:
     partitions: StructType
     options: Mapping[str, str]
     root: str
-    unpushed: frozenset[UnpushedType] = frozenset()
 
 
 def is_hidden(path: str) -> bool:

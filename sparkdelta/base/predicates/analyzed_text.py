@@ -82,7 +82,6 @@ _TYPES = {
     "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz", "BINARY": "binary",
 }  # fmt: skip
 _NANS = frozenset(f"CAST('NaN' AS {name})" for name in ("FLOAT", "DOUBLE"))
-_NULLS = frozenset(f"CAST(NULL AS {name})" for name in ("FLOAT", "DOUBLE"))
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
@@ -222,16 +221,18 @@ def _function(name: str, group: _Group) -> _Part:
     typed = group.parts[0] if len(group.parts) == 1 else None
     if name in ("CAST", "TRY_CAST") and isinstance(typed, _Operation) and typed.name == "as":
         return _Operation(name, typed.operands)
-    return _without_hidden_floats(_Operation(name.lower(), group.parts))
+    return _without_hiding(_Operation(name.lower(), group.parts))
 
 
-def _without_hidden_floats(call: _Operation) -> _Part:
-    """Return the value that a call returns unchanged, as scans write FLOAT and DOUBLE columns.
+def _without_hiding(call: _Operation) -> _Part:
+    """Return the value that a call returns unchanged, as scans hide columns from Parquet's filters.
 
     Returns the call if it is another one.
     """
     name, operands = call.name, call.operands
     if name == "nanvl" and len(operands) == 2 and _text(operands[1]) in _NANS:
+        return operands[0]
+    if name == "greatest" and len(operands) == 2 and _is_null(operands[1]):
         return operands[0]
     if name != "if" or len(operands) != 3:
         return call
@@ -242,7 +243,11 @@ def _without_hidden_floats(call: _Operation) -> _Part:
         is_present = _Operation("isnotnull", condition.operands)
         return _Operation("and", (is_present, of_value))
     parent, path = _text(condition.operands[0]), _text(of_value)
-    return of_value if _text(of_null) in _NULLS and path.startswith(f"{parent}.") else call
+    return of_value if _is_null(of_null) and path.startswith(f"{parent}.") else call
+
+
+def _is_null(part: _Part) -> bool:
+    return _text(part).startswith("CAST(NULL AS ")
 
 
 class _AnalyzedTree(ColumnTree):

@@ -28,7 +28,6 @@ from sparkdelta.base.parquet.parquet_options import (
     PARQUET_OPTIONS,
     LateRelation,
     ListedFiles,
-    UnpushedType,
 )
 from sparkdelta.base.predicates.analyzed_text import qualifier_of
 from sparkdelta.base.predicates.calendar_gap_rules import may_name_day_of_gap, within_gap
@@ -50,10 +49,10 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError, InvalidArgumentError
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.file_row_frames import ROW_INDEX
+from sparkdelta.table.scan.hidden_columns import columns_of_days
 from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
 from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
 from sparkdelta.table.scan.scan_request import ROW_ID_FIELDS, ScanRequest, default_value
-from sparkdelta.table.scan.unpushed_types import columns_of_days
 from sparkdelta.table.vectors.deletion_vector_workers import is_deleted_in_packed
 
 _NUMBER, _BITMAP, _BITS = "sparkdelta:number", "sparkdelta:bitmap", "sparkdelta:bits"
@@ -141,7 +140,6 @@ class DeferredScan:
             partitions=of_files,
             options={**request.options, **PARQUET_OPTIONS},
             root=request.table_root,
-            unpushed=request.unpushed,
         )
         scanned = engine_of(self.spark).late_rows(relation, files.listing)
         # In the text of filters, only its columns are qualified by this name.
@@ -222,7 +220,7 @@ class LateFiles:
         terms = [t for t in conjuncts(without_not(parsed)) if not isinstance(t, Unusable)]
         if terms:
             predicate = with_partition_terms(self.listing, And(tuple(terms)), request.configuration)
-        if UnpushedType.DATE not in request.unpushed and may_name_day_of_gap(filters):
+        if may_name_day_of_gap(filters):
             self._check_days(predicate)
         return predicate
 
@@ -260,6 +258,7 @@ class LateFiles:
         in_gap = tuple(
             within_gap(path, is_date=isinstance(field.dataType, DateType))
             for path, field in columns_of_days(self.request.configuration).items()
+            if path not in self.request.hidden
         )
         terms = (Or(in_gap),) if predicate is None else (predicate, Or(in_gap))
         if in_gap and self._listing(And(terms)).files.num_rows:

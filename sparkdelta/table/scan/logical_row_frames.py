@@ -7,10 +7,13 @@ PROTOCOL.md#reader-requirements-for-column-mapping, PROTOCOL.md#void-type
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
+from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.table_schema import as_nullable, quoted, without_void
 
 
@@ -59,24 +62,38 @@ def _rebuild(column: Column, stored: DataType, logical: DataType) -> Column:
     return column
 
 
-def has_floats(data_type: DataType) -> bool:
-    """True if Spark's Parquet reader may filter row groups by a FLOAT or DOUBLE of a column."""
-    if isinstance(data_type, StructType):
-        return any(has_floats(field.dataType) for field in data_type.fields)
-    return isinstance(data_type, FloatType | DoubleType)
-
-
-def with_hidden_floats(column: Column, data_type: DataType) -> Column:
-    """A column whose numbers of type FLOAT and DOUBLE are the same to each condition, but which
-    Spark does not filter row groups by.
+def has_hidden_values(path: ColumnPath, data_type: DataType, hidden: Set[ColumnPath]) -> bool:
+    """Return True if `with_hidden_values` changes a column.
 
     NaN is greater than any number in Spark, and most writers leave it out of the bounds of a row
     group; and zeros are equal in Spark, whatever their signs, but not in a dictionary of Parquet.
+    So FLOAT and DOUBLE are always hidden.
+
+    Parameters
+    ----------
+    hidden
+        The paths of the other columns to hide.
     """
-    if not isinstance(data_type, StructType):
+    if isinstance(data_type, StructType):
+        return any(
+            has_hidden_values((*path, field.name), field.dataType, hidden)
+            for field in data_type.fields
+        )
+    return path in hidden or isinstance(data_type, FloatType | DoubleType)
+
+
+def with_hidden_values(
+    column: Column, path: ColumnPath, data_type: DataType, hidden: Set[ColumnPath]
+) -> Column:
+    """Return a column of the same values, by which Spark's Parquet reader filters no row groups."""
+    if isinstance(data_type, FloatType | DoubleType):
         return F.nanvl(column, F.lit("NaN").cast(data_type))
+    if not isinstance(data_type, StructType):
+        return F.greatest(column, F.lit(None).cast(data_type))
     for field in data_type.fields:
-        if has_floats(field.dataType):
-            value = with_hidden_floats(column.getField(field.name), field.dataType)
+        below = (*path, field.name)
+        if has_hidden_values(below, field.dataType, hidden):
+            value = column.getField(field.name)
+            value = with_hidden_values(value, below, field.dataType, hidden)
             column = column.withField(quoted(field.name), value)
     return column

@@ -188,7 +188,6 @@ class NativeScan:
             partitions=directories,
             size_bytes=pc.sum(files["size"]).as_py() or 0,
             is_streaming=self.request.is_streaming,
-            unpushed=self.request.unpushed,
         )
         scanned = scan_data_files(self.spark, scan, self.request.version)
         joins_partitions = bool(self._partition_names) and directories is None

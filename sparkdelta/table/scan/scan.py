@@ -42,6 +42,7 @@ from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.deferred_scan import DeferredScan, columns_with_bitmaps
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
+from sparkdelta.table.scan.hidden_columns import hidden_columns
 from sparkdelta.table.scan.live_files import LiveFiles, has_vectors, skipping_of
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
@@ -52,7 +53,6 @@ from sparkdelta.table.scan.scan_request import (
     RowCondition,
     ScanRequest,
 )
-from sparkdelta.table.scan.unpushed_types import unpushed_types
 
 MAX_DRIVER_FILES = 100_000
 """The most files of a scan whose list comes to the driver, unless a scan says otherwise; executors
@@ -384,12 +384,12 @@ class Scan:
             files = arrow_frame(self._state.log.spark, files)
         if isinstance(files, pa.Table):
             # All columns: Spark reads those that are needed, also by a filter after `select`.
-            unpushed = unpushed_types(
+            hidden = hidden_columns(
                 self._state.configuration,
                 None if self.changes or self.is_streaming else self._state.log,
                 None if self._skipping is None else self._skipping.predicate,
             )
-            request = replace(request, unpushed=unpushed)
+            request = replace(request, hidden=hidden)
             return NativeScan(self._state.log.spark, request).rows(files)
         if self.is_streaming:
             raise DriverReadTooLargeError(
@@ -412,11 +412,11 @@ class Scan:
         # The JVM keeps the files, so they must not hold a DataFrame of the user's session.
         listing = engine_of(log.spark).listing_session(compiles=not log.is_small)
         listed = replace(state, log=log.in_session(listing))
-        unpushed = unpushed_types(state.configuration, log, None, is_late=True)
+        hidden = hidden_columns(state.configuration, log, None, is_deferred=True)
         contents = (state.partition_time_zone, state.configuration.metadata.id, log.contents)
         return DeferredScan(
             log.spark,
-            replace(self._request(self._tracking_columns, None), unpushed=unpushed),
+            replace(self._request(self._tracking_columns, None), hidden=hidden),
             LiveFiles(listed, checksum, None, self._wants_row_tracking),
             self.max_driver_files,
             self._vectors_at_most or 0,

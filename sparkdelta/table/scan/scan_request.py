@@ -15,15 +15,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from sparkdelta.base.parquet.parquet_options import UnpushedType
 from sparkdelta.base.parquet.row_group_workers import RowGroupBound
 from sparkdelta.base.protocol.change_types import CHANGE_TYPE
+from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.schema.column_mapping import physical_field
 from sparkdelta.base.schema.partition_value_frames import typed_partition_value
 from sparkdelta.base.schema.table_schema import as_nullable, quoted, without_void
 from sparkdelta.table.log.configuration import TableConfiguration
-from sparkdelta.table.scan.logical_row_frames import has_floats, logical_column, with_hidden_floats
+from sparkdelta.table.scan.logical_row_frames import (
+    has_hidden_values,
+    logical_column,
+    with_hidden_values,
+)
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.split_workers import FILE, RowColumn
 
@@ -107,8 +111,8 @@ class ScanRequest:
         True if the rows are a batch of a stream; only for files that the driver knows.
     condition
         The rows to return; it is evaluated on no deleted row unless it fails for none.
-    unpushed
-        The types on which Spark does not filter row groups, see `unpushed_types`.
+    hidden
+        The columns on which Spark must not filter row groups, see `hidden_columns`.
     """
 
     configuration: TableConfiguration
@@ -121,7 +125,7 @@ class ScanRequest:
     of_changes: bool = False
     is_streaming: bool = False
     condition: RowCondition | None = None
-    unpushed: frozenset[UnpushedType] = frozenset()
+    hidden: frozenset[ColumnPath] = frozenset()
 
     @property
     def wants_row_tracking(self) -> bool:
@@ -219,8 +223,9 @@ class ScanRequest:
             value, data_type = sources.get(field.name, ("NULL", None))
             metadata = _visible_metadata(field)
             is_stored = field.name not in self.configuration.partition_columns
-            hides_floats = is_stored and has_floats(field.dataType)
-            if isinstance(value, str) and not hides_floats:
+            path = (field.name,)
+            is_hidden = is_stored and has_hidden_values(path, field.dataType, self.hidden)
+            if isinstance(value, str) and not is_hidden:
                 is_same = data_type and as_nullable(data_type) == as_nullable(field.dataType)
                 if is_same and not metadata:
                     columns.append(value)
@@ -228,8 +233,8 @@ class ScanRequest:
             if isinstance(value, str):
                 value = F.expr(value)
             value = logical_column(value, stored=data_type, logical=field.dataType)
-            if hides_floats:
-                value = with_hidden_floats(value, field.dataType)
+            if is_hidden:
+                value = with_hidden_values(value, path, field.dataType, self.hidden)
             columns.append(value.alias(field.name, metadata=metadata))
         return columns + [self._named(sources[f.name][0], f.name) for f in self._metadata_fields]
 

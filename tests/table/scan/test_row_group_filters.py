@@ -224,11 +224,33 @@ def test_late_filter_by_a_day_of_the_gap_is_refused_where_a_checkpoint_may_have_
     write_checkpoint(spark, table)
     where = "d = DATE'1582-10-10'"
     assert [row["id"] for row in read_delta(spark, table, where=where).collect()] == [1]
-    later = read_delta(spark, table, where="id >= 0").filter(where)
-    assert [row["id"] for row in later.collect()] == [1]
+    for selected in ("id >= 0", "t > TIMESTAMP'1000-01-01'", "t <> TIMESTAMP'2024-01-01'"):
+        later = read_delta(spark, table, where=selected).filter(where)
+        assert [row["id"] for row in later.collect()] == [1], selected
     with pytest.raises(Exception, match="give the condition as where= of read_delta"):
         read_delta(spark, table).filter(where).collect()
     assert read_delta(spark, table).filter("d >= DATE'1582-10-15'").count() == 0
+
+
+@pytest.mark.full
+def test_columns_are_filtered_in_parquet_where_the_condition_excludes_the_gap(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = _days(spark, tmp_path / "t")
+    write_checkpoint(spark, table)
+    rows = read_delta(spark, table, where="d < DATE'1582-10-05'").filter(
+        "t < TIMESTAMP'2024-01-01'"
+    )
+    assert "PushedFilters: []" in plan(rows)[-1].text
+    write_delta(
+        spark.sql("SELECT 2L AS id, DATE'2024-01-01' AS d, now() AS t"), table, mode="append"
+    )
+    rows = read_delta(spark, table, where="d > DATE'1582-10-17'").filter(
+        "t > TIMESTAMP'2024-01-01'"
+    )
+    assert "GreaterThan(d,1582-10-17)" in plan(rows)[-1].text
+    assert "GreaterThan(t," not in plan(rows)[-1].text
+    assert [row["id"] for row in rows.collect()] == [2]
 
 
 def test_decimals_of_files_that_were_written_before_a_widening_are_selected(

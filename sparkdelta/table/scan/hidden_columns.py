@@ -1,20 +1,22 @@
-"""The types on which Spark's Parquet reader must not filter the rows of a table."""
+"""The columns on which Spark's Parquet reader must not filter the row groups of a table."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import DateType, DecimalType, StructField, StructType, TimestampType
 
-from sparkdelta.base.parquet.parquet_options import UnpushedType
-from sparkdelta.base.predicates.calendar_gap_rules import has_day_of_gap
-from sparkdelta.base.predicates.predicate_rules import Predicate, columns, unusable_parts
+from sparkdelta.base.parquet.row_group_workers import Bound
+from sparkdelta.base.predicates.calendar_gap_rules import FIRST_DAY, LAST_DAY
+from sparkdelta.base.predicates.predicate_rules import Predicate, without_not
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
+from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
 
@@ -24,39 +26,40 @@ JVM."""
 
 _ADD = r'(?i)"add"\s*:\s*\{'
 _MODERN_YEAR = r"(?:1[6-9]|[2-9]\d)\d\d-"
+_DAY = timedelta(days=1)  # a timestamp may be on the day before or after, by its time zone
 
 
-def unpushed_types(
+def hidden_columns(
     configuration: TableConfiguration,
     log: LogReader | None,
     predicate: Predicate | None,
     *,
-    is_late: bool = False,
-) -> frozenset[UnpushedType]:
-    """Return the types whose comparisons Spark's Parquet reader may get wrong in a scan.
+    is_deferred: bool = False,
+) -> frozenset[ColumnPath]:
+    """Return the columns whose comparisons Spark's Parquet reader may get wrong in a scan.
 
     DECIMAL: Spark cuts a constant to the digits of a file that was written before the column was
     widened. DATE and TIMESTAMP: see `base.predicates.calendar_gap_rules`. Only old dates are
-    concerned, so these types are pushed where statistics show that there are none.
+    concerned, so a column stays visible where statistics or the scan's condition exclude them.
 
     Parameters
     ----------
     log
         The log that added the files of the scan; None if others did, too.
     predicate
-        The condition of the scan. Its rows may be filtered further by conditions that nobody knows
-        yet.
-    is_late
+        The condition of the scan. Its rows may be filtered further by unknown conditions.
+    is_deferred
         True for a `DeferredScan`, which checks these conditions.
     """
-    unpushed = set()
-    for _, field in _fields(configuration.schema):
-        if isinstance(field.dataType, DecimalType) and TYPE_CHANGES in (field.metadata or {}):
-            unpushed.add(UnpushedType.DECIMAL)
-    days = columns_of_days(configuration)
-    if days and not _pushes_days(configuration, log, predicate, days, is_late=is_late):
-        unpushed |= {UnpushedType.DATE, UnpushedType.TIMESTAMP}
-    return frozenset(unpushed)
+    fields = dict(_fields(configuration.schema))
+    widened = {
+        path
+        for path, field in fields.items()
+        if isinstance(field.dataType, DecimalType) and TYPE_CHANGES in (field.metadata or {})
+    }
+    return frozenset(
+        widened | _columns_with_old_days(configuration, log, predicate, is_deferred=is_deferred)
+    )
 
 
 def columns_of_days(configuration: TableConfiguration) -> dict[ColumnPath, StructField]:
@@ -79,35 +82,46 @@ def _fields(
             yield from _fields(field.dataType, (*parents, field.name))
 
 
-def _pushes_days(
+def _columns_with_old_days(
     configuration: TableConfiguration,
     log: LogReader | None,
     predicate: Predicate | None,
-    days: dict[ColumnPath, StructField],
     *,
-    is_late: bool,
-) -> bool:
-    if predicate is not None and _may_compare_with_gap(predicate, days):
-        return False
+    is_deferred: bool,
+) -> set[ColumnPath]:
+    """Return the columns that may have days of the gap, in the rows that a predicate selects."""
+    days = columns_of_days(configuration)
+    if not days:
+        return set()
     lines = None if log is None or log.checkpoint is not None else log.commits.local_lines
     if lines is not None and lines.nbytes <= MAX_SEARCHED_BYTES:
         adds = lines["line"].filter(pc.match_substring_regex(lines["line"], _ADD))
-        names = [
-            physical_path(configuration.schema, path, configuration.column_mapping)[-1]
+        names = {
+            path: physical_path(configuration.schema, path, configuration.column_mapping)[-1]
             for path in days
-        ]
-        return len(set(names)) == len(names) and all(_are_modern(adds, name) for name in names)
-    if is_late:
-        return True
-    # Without such a condition, to push these types would be of use to further conditions alone.
-    return predicate is not None and not days.keys().isdisjoint(columns(predicate))
+        }
+        of_names = list(names.values())
+        old = {
+            path
+            for path, name in names.items()
+            if of_names.count(name) > 1 or not _are_modern(adds, name)
+        }
+    else:
+        old = set() if is_deferred else set(days)
+    if not old or predicate is None:
+        return old
+    partitions = frozenset(configuration.partition_columns)
+    bounds = row_group_bounds(without_not(predicate), configuration.schema, partitions)
+    return old - {bound.column for bound in bounds if _is_outside_gap(bound.lower, bound.upper)}
 
 
-def _may_compare_with_gap(predicate: Predicate, days: dict[ColumnPath, StructField]) -> bool:
-    unusable = [part.text.lower() for part in unusable_parts(predicate)]
-    return has_day_of_gap(predicate) or any(
-        path[-1].lower() in text for path in days for text in unusable
-    )
+def _is_outside_gap(lower: Bound | None, upper: Bound | None) -> bool:
+    is_after = isinstance(lower, date) and _day(lower) > LAST_DAY + _DAY
+    return is_after or (isinstance(upper, date) and _day(upper) < FIRST_DAY - _DAY)
+
+
+def _day(value: date) -> date:
+    return value.date() if isinstance(value, datetime) else value
 
 
 def _are_modern(adds: pa.ChunkedArray, name: str) -> bool:
