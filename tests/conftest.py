@@ -30,9 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests, and share out the cases of those with Spark.
 
     Tests without Spark come first: most mistakes show there, within seconds. Of the cases of a
-    parametrized test with Spark, ``make test`` runs the first and the last, ``make test-rest``
-    another, and ``make slow`` the remaining ones. Of a test marked ``full``, ``make test-rest``
-    runs the first and the last, and ``make oracle`` of one marked ``oracle``, but all seeds.
+    parametrized test with Spark, ``make test`` runs the first, ``make test-rest`` the last, and
+    ``make slow`` those between. Of a test marked ``full`` or ``oracle``, the first runs with its
+    mark, and the others are slow. All seeds run.
     """
     items.sort(key=_uses_spark)
     cases: dict[tuple[object, str, bool], list[pytest.Item]] = {}
@@ -43,12 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             is_marked = any(map(item.get_closest_marker, ("full", "oracle")))
             of_test = (item.parent, getattr(item, "originalname", ""), is_marked)
             cases.setdefault(of_test, []).append(item)
-    for (*_, is_marked), of_one_test in cases.items():
-        others = of_one_test[1:-1]
-        if not is_marked:
-            for item in others[-1:]:
-                item.add_marker("full")
-            others = others[:-1]
+    for (*_, is_marked), (_, *others) in cases.items():
+        if others and not is_marked:
+            others.pop().add_marker("full")
         for item in others:
             item.add_marker("slow")
 

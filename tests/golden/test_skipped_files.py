@@ -86,6 +86,7 @@ def _counts(frames: Sequence[DataFrame]) -> list[int]:
     return [found.get(number, 0) for number in range(len(frames))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", _parameters())
 def test_rows_of_filters(spark: SparkSession, case: GoldenCase) -> None:
     """PROTOCOL.md#per-file-statistics: no bound leaves out a value."""

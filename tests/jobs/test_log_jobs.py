@@ -90,6 +90,7 @@ def test_vacuum(run: Run, tmp_path: Path) -> None:
     assert "Would delete" in errors
 
 
+@pytest.mark.full
 def test_repair(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "table"
     create(table, *(write_data(table, f"{n}.parquet", ids(n, n + 1)) for n in range(2)))

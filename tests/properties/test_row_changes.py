@@ -50,7 +50,7 @@ ON = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @settings(
     deadline=None,
     print_blob=True,

@@ -59,6 +59,7 @@ def test_queries(enabled: SparkSession, table_path: str) -> None:
     enabled.catalog.dropTempView("sql_view")
 
 
+@pytest.mark.full
 def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
     """Statements change rows on a session that is not enabled, too."""
     t = f"delta.`{table_path}`"
@@ -281,6 +282,7 @@ def test_a_change_lists_the_log_once_and_parses_its_expressions_once(
     assert load_snapshot(spark, table_path).version == version
 
 
+@pytest.mark.full
 def test_partitions_of_inserts(enabled: SparkSession, table_path: str) -> None:
     """A value of PARTITION is one of the column's type: 5 is '5', and not '05'."""
     sql, t = enabled.sql, f"delta.`{table_path}`"

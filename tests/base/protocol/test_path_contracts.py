@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from uuid import uuid4
 
+import pytest
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -97,6 +98,7 @@ def test_columns_follow_the_values(spark: SparkSession) -> None:
     }
 
 
+@pytest.mark.full
 def test_files_of_deletion_vectors(spark: SparkSession) -> None:
     """PROTOCOL.md#derived-fields: the file of a vector, as a URI."""
     encoded = drawn(st.builds(z85_encode, st.binary(min_size=16, max_size=16)), 50)
@@ -172,6 +174,7 @@ def test_absolute_paths_of_the_files_of_a_clone(spark: SparkSession) -> None:
             assert " " not in uri
 
 
+@pytest.mark.full
 def test_absolute_paths_of_deletion_vectors(spark: SparkSession) -> None:
     """PROTOCOL.md#derived-fields"""
     names = [z85_encode(uuid4().bytes) for _ in range(20)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import pytest
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DateType, IntegerType, LongType, StringType, StructField, StructType
@@ -84,6 +85,7 @@ def _condition(predicate: Predicate) -> str:
     return " AND ".join(f"coalesce({part}, FALSE)" for part in parts if part) or "TRUE"
 
 
+@pytest.mark.full
 def test_the_same_files_may_match(spark: SparkSession) -> None:
     """PROTOCOL.md#partition-value-serialization: of a file without statistics."""
     exact, more = drawn(ABOUT_PARTITIONS, 60), drawn(ABOUT_ALL, 40)

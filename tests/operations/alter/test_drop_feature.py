@@ -133,7 +133,7 @@ def test_a_feature_that_is_used_is_dropped(spark: SparkSession, table_path: str,
     write_delta(read_delta(spark, table_path).limit(1), table_path, mode="append")
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_vectors_are_purged(spark: SparkSession, table_path: str) -> None:
     """Deletion Vectors: no file has one, and their files have tombstones until these expire."""
     make(spark, table_path, "deletionVectors")
@@ -148,7 +148,7 @@ def test_vectors_are_purged(spark: SparkSession, table_path: str) -> None:
     assert not any(file["dataChange"] for file in commit(table_path, 3)["add"])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_files_of_narrower_types_alone_are_rewritten(spark: SparkSession, table_path: str) -> None:
     """Type Widening: by the types in their footers, at any level."""
     on = {"delta.enableTypeWidening": "true", "delta.columnMapping.mode": "id"}
@@ -175,7 +175,7 @@ def _commit(path: str, version: int) -> dict[str, list[dict[str, object]]]:
     return commit(path, version) if there else {}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_rows_keep_their_ids_without_column_mapping(spark: SparkSession, table_path: str) -> None:
     """Column Mapping: files get the names of the columns, and nothing else changes."""
     on = {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "true"}
@@ -259,7 +259,7 @@ def test_the_history_is_truncated(spark: SparkSession, table_path: str) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_protected_checkpoints_are_deleted_with_all_they_protect(
     spark: SparkSession, table_path: str
 ) -> None:

@@ -39,7 +39,7 @@ def append(spark: SparkSession, path: str, first: int) -> None:
     write_delta(spark.range(first, first + 2, 1, 2), path, mode="append")
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_files_get_row_ids(spark: SparkSession, table_path: str) -> None:
     """Row Ids: all files have some in the version that enables row tracking; none is removed."""
     on = {"delta.enableDeletionVectors": "true"}
@@ -82,7 +82,7 @@ def test_commits_do_not_conflict_with_each_other(
     assert sorted(file["baseRowId"] for file in files) == list(range(6))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("appends", [True, False])
 def test_in_several_commits_between_appends(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, appends: bool
@@ -110,6 +110,7 @@ def test_in_several_commits_between_appends(
     assert sorted(ids(spark, table_path)) == [10, 11, *([12, 13] if appends else [])]
 
 
+@pytest.mark.full
 def test_deletes_go_on_beside_it(spark: SparkSession, table_path: str) -> None:
     """A commit that adds the same files again adds no rows: nobody who read these has to fail."""
     write_delta(spark.range(0, 4, 1, 2), table_path)

@@ -128,7 +128,7 @@ def test_random_histories(
               columns=["m", "id"], max_driver_files=0)  # fmt: skip
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_only_files_that_differ_are_read(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#deletion-vectors: of a file with another vector, only the rows it differs in."""
     write_delta(spark.range(0, 100, 1, 10), table_path, properties={**VECTORS, **ROW_IDS})

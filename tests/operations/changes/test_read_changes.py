@@ -164,6 +164,7 @@ def test_rows_that_are_back(spark: SparkSession, tmp_path: Path) -> None:
     assert changes(few) == Counter(row for row in expected if row[2] > 0)
 
 
+@pytest.mark.full
 def test_versions_without_a_change(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#add-file-and-remove-file: `dataChange` is false where rows only move; the switch
     of the property is the first version that can be read.

@@ -358,6 +358,7 @@ def test_what_is_there_is_never_replaced(spark: SparkSession, table: Path) -> No
     assert (log_directory(table) / str(first.file)).read_bytes() == content
 
 
+@pytest.mark.full
 def test_the_kind_follows_the_policy(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#handling-backward-compatibility-while-moving-to-uuid-named-v2-checkpoints"""
     write_kept_history(table, **{"delta.checkpointPolicy": "v2"})

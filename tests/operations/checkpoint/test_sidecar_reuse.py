@@ -79,6 +79,7 @@ def files_of(snapshot: Snapshot) -> Any:
     return state["adds"], state["removes"]
 
 
+@pytest.mark.full
 def test_a_partition_is_looked_for_in_its_sidecars(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#sidecar-files: tags tell which ones cannot hold files of a partition, as OPTIMIZE
     and others choose them.
@@ -220,7 +221,7 @@ def clustered_by(*columns: str) -> Action:
     }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["clustered", "hash"])
 def test_a_full_checkpoint_where_clustering_columns_changed(
     spark: SparkSession, table: Path, layout: str

@@ -133,7 +133,7 @@ def test_a_clone_has_the_rows(
     assert verify(spark, target, footers=True).is_clean
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_large_shallow_clone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +267,7 @@ def test_the_table_that_is_replaced(spark: SparkSession, tmp_path: Path) -> None
     assert at.toDF().count() == 1
 
 
+@pytest.mark.full
 def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     source, target = str(tmp_path / "source"), str(tmp_path / "target")
     create(spark, source, {})
@@ -298,7 +299,7 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
         table.clone(target, isShallow=True, replace=True)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_files_are_checked(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,7 +186,7 @@ def test_partition_columns_can_be_inferred(spark: SparkSession, table_path: str)
         convert_to_delta(spark, table_path, infer_partitions=True)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing is committed, and nothing left behind."""
     path = str(tmp_path / "directory")

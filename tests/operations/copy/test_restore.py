@@ -108,7 +108,7 @@ def test_rows_are_those_of_then(
     assert verify(spark, table_path, footers=True).is_clean
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("is_enabled", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_row_ids_are_those_of_before_they_were_dropped(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, is_enabled: bool
@@ -194,6 +194,7 @@ def test_times_and_the_latest_version(spark: SparkSession, table_path: str) -> N
         table.restoreToTimestamp("9999-01-01")
 
 
+@pytest.mark.full
 def test_refusals(spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     create(spark, table_path, {})
     table = DeltaTable.forPath(spark, table_path)
@@ -225,7 +226,7 @@ def test_refusals(spark: SparkSession, table_path: str, monkeypatch: pytest.Monk
         table.restoreToVersion(2)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_changes_and_large_commits(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,7 +261,7 @@ def test_only_files_of_the_commits_between_are_compared(
         assert "Exchange" not in below_join
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_log_without_the_commits_between(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#delta-log-entries: a checkpoint stands for the commits before it."""
     create(spark, table_path, VECTORS)

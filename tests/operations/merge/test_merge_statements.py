@@ -153,6 +153,7 @@ def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:
     assert load_snapshot(spark, table_path).version == 2
 
 
+@pytest.mark.full
 def test_refusals(spark: SparkSession, table_path: str) -> None:
     """Nothing runs and nothing is written if an expression is not what its clause can use."""
     write_delta(spark.sql(NUMBERS), table_path)

@@ -63,6 +63,7 @@ def stored(spark: SparkSession, path: str, *more: str) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, rows))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("properties", "partition_by"),
     [
@@ -139,6 +140,7 @@ def test_optimize_keeps_zero_and_negative_zero_in_their_partitions(
     assert sorted(map(tuple, read)) == [(n, "-0.0" if n % 2 else "0.0") for n in range(8)]
 
 
+@pytest.mark.full
 def test_what_is_rewritten(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#deletion-vectors: large files stay, unless many of their rows are deleted."""
     rows = spark.range(0, 3000, 1, 3).withColumn("text", F.sha2(F.col("id").cast("string"), 256))
@@ -152,6 +154,7 @@ def test_what_is_rewritten(spark: SparkSession, table_path: str) -> None:
     assert table.toDF().count() == 2880
 
 
+@pytest.mark.full
 def test_commits_in_steps(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,7 +87,7 @@ def test_the_table_and_then_its_commits(spark: SparkSession, table_path: str) ->
     assert ids(spark, table_path) == list(range(9))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_rows_of_any_table(spark: SparkSession, table_path: str) -> None:
     """Deletion vectors, mapped columns, partition values, a file with two vectors in one batch.
 
@@ -163,7 +163,7 @@ def test_a_wider_type_across_a_restart(spark: SparkSession, table_path: str) -> 
     assert ended(rows, table_path).getCondition() == "DELTA_SCHEMA_CHANGED_WITH_VERSION"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_two_sources_in_one_query(spark: SparkSession, table_path: str) -> None:
     other = f"{table_path}_other"
     append(spark, table_path, 0, 2)

@@ -32,7 +32,7 @@ def operations(path: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_partitions_that_a_commit_wrote_into(
     spark: SparkSession,
     table_path: str,

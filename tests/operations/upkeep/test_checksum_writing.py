@@ -102,6 +102,7 @@ def test_null_partition_values_and_statistics_stay(spark: SparkSession, small: P
     assert "inCommitTimestampOpt" not in crc(small, 0)
 
 
+@pytest.mark.full
 def test_the_one_before_and_the_commit_are_enough(spark: SparkSession, small: Path) -> None:
     results = [write_version_checksum(spark, str(small), version=v) for v in range(3)]
     assert [result.incremental for result in results] == [False, True, True]

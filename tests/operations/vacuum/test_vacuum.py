@@ -118,7 +118,7 @@ def is_hidden(name: str) -> bool:
 
 
 @pytest.mark.parametrize("group", [None, pytest.param("Parquet", marks=pytest.mark.full)])
-@pytest.mark.full
+@pytest.mark.slow
 def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) -> None:
     """Exactly the old, visible files that nothing needs go, and nothing outside the root.
 
@@ -188,6 +188,7 @@ def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) ->
     assert sum(kept.count for kept in result.kept.values()) + len(gone) <= len(before)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("has_link", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_vectors_and_change_data(spark: SparkSession, tmp_path: Path, has_link: bool) -> None:
     """PROTOCOL.md#deletion-vector-files: they are needed as long as an action that names them.
@@ -348,7 +349,7 @@ def test_lite_of_random_files(spark: SparkSession, tmp_path: Path, group: str | 
     assert "live" in result.kept
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_lite_passes_other_files_over(spark: SparkSession, tmp_path: Path) -> None:
     """The performance contract: files that no commit removed are neither staged nor shuffled."""
     table = tmp_path / "table"
@@ -474,6 +475,7 @@ def test_inventory(spark: SparkSession, tmp_path: Path) -> None:
 # Commits.
 
 
+@pytest.mark.full
 def test_commits_and_the_empty_result(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#commit-provenance-information: two versions without actions, or none."""
     table = tmp_path / "table"

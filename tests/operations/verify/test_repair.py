@@ -155,7 +155,7 @@ def damage_commit(table: Path, *, is_torn: bool) -> Path:
 
 
 @pytest.mark.parametrize("is_torn", [True, False])
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_damaged_commit_that_checkpoint_and_compaction_know(
     spark: SparkSession, tmp_path: Path, is_torn: bool
 ) -> None:
@@ -203,7 +203,7 @@ def test_a_checkpoint_that_cannot_be_replaced(
     assert not [*checkpoint.parent.glob("*.damaged")]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_checksum_after_a_wrong_one(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#version-checksum-file: it is not derived from the one before."""
     table = table_of_witnesses(tmp_path / "table", spark)

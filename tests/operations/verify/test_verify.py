@@ -119,7 +119,7 @@ def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
 
 
 @pytest.mark.usefixtures("looking")
-@pytest.mark.full
+@pytest.mark.slow
 def test_footers_when_asked(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -193,7 +193,7 @@ def test_a_version_checksum_that_disagrees(spark: SparkSession, table: Path) -> 
     assert [check for check, _, _ in found(spark, table)] == ["version checksum"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.usefixtures("commits")
 @pytest.mark.parametrize(
     ("changed", "fields"),
@@ -249,7 +249,7 @@ def test_what_a_checkpoint_says_of_a_file_for_planning(
         assert all("does not match the log" in problem for problem in problems)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_tombstones_that_have_not_expired(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -266,7 +266,7 @@ def test_tombstones_that_have_not_expired(
 
 
 @pytest.mark.usefixtures("commits")
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_lost_end_of_the_log(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#last-checkpoint-file"""
     write_version_checksum(spark, str(table))
@@ -309,6 +309,7 @@ def test_an_order_of_features_is_no_difference(
     assert found(spark, table) == []
 
 
+@pytest.mark.full
 def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> None:
     """A checkpoint has no statistics where the table asks for none."""
     none = {f"delta.checkpoint.writeStatsAs{form}": "false" for form in ("Json", "Struct")}
@@ -340,7 +341,7 @@ def test_empty_partition_values_in_a_checkpoint_of_delta_spark(
     assert read_delta(spark, str(table)).filter("p IS NULL").count() == 2
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_checkpoints_that_disagree_with_replay(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -361,7 +362,7 @@ def test_checkpoints_that_disagree_with_replay(
 
 
 @pytest.mark.parametrize("as_json", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.full
+@pytest.mark.slow
 def test_sidecars_that_are_not_as_their_checkpoint_says(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]], as_json: bool
 ) -> None:

@@ -190,7 +190,7 @@ def test_rows_that_are_written_again_keep_their_ids(spark: SparkSession, table_p
     assert after[9][1] == 2
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_change_data_of_replaced_rows(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#add-cdc-file: rows that a file keeps are no change, and its removal would say so;
     new rows have the values of the data, whatever a second evaluation would give. Of partitions,
@@ -236,6 +236,7 @@ def changes(spark: SparkSession, path: str, version: int) -> set[tuple[str, tupl
     return {(row["_change_type"], tuple(row)[:-3]) for row in found}
 
 
+@pytest.mark.full
 def test_partitions_of_the_rows(spark: SparkSession, table_path: str) -> None:
     first = [(1, "a", 1), (2, "a", 2), (3, None, 1), (4, "b", 1)]
     frame = spark.createDataFrame(first, "n INT, p STRING, q INT")

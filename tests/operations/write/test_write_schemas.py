@@ -345,6 +345,7 @@ def test_a_type_that_needs_another_protocol(spark: SparkSession, table_path: str
     assert read_delta(spark, table_path, where="t IS NOT NULL").collect() == frame.collect()
 
 
+@pytest.mark.full
 def test_variants(spark: SparkSession, table_path: str) -> None:
     """Variant Data Type: written unshredded; they have no bounds."""
     frame = spark.sql(
@@ -364,6 +365,7 @@ def test_variants(spark: SparkSession, table_path: str) -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.full
 def test_rows_that_are_tracked(spark: SparkSession, table_path: str) -> None:
     """Writer Requirements for Row Tracking"""
     frame = spark.range(3).coalesce(1)

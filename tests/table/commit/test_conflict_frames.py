@@ -7,6 +7,7 @@ from __future__ import annotations
 from functools import reduce
 from itertools import product
 
+import pytest
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -47,6 +48,7 @@ ADDS = st.builds(
 REMOVES = st.builds(RemoveFile, PATHS, st.just(1), st.booleans(), deletion_vector=VECTORS)
 
 
+@pytest.mark.full
 def test_the_same_is_found(spark: SparkSession) -> None:
     """PROTOCOL.md#add-file-and-remove-file"""
     commits = drawn(st.lists(ADDS | REMOVES, max_size=3), 6)

@@ -53,6 +53,7 @@ def test_a_line_that_is_not_whole_is_an_error(lines: Lines, how: str) -> None:
     assert isinstance(from_message(str(raised.value)), MalformedLogFileError)
 
 
+@pytest.mark.full
 def test_whatever_the_query_asks_for(lines: Lines) -> None:
     parsed = parse_log_lines(lines(GOOD, TORN["cut inside a value"]), actions=ACTIONS)
     for query in (

@@ -69,6 +69,7 @@ def test_values(spark, table_path, start, step, mark, first) -> None:  # type: i
     )
 
 
+@pytest.mark.full
 def test_the_mark_of_many_files(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,6 +243,7 @@ def test_rows_that_a_file_does_not_have(spark: SparkSession, table: Path, writer
     )
 
 
+@pytest.mark.full
 def test_files_that_are_not_in_the_table(spark: SparkSession, table: Path, writer: str) -> None:
     create(table, write_data(table, "f", ids(0, 3)))
     snapshot = load_snapshot(spark, str(table))

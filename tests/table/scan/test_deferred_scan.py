@@ -210,7 +210,7 @@ def test_an_or_with_a_partition_column_chooses_no_files(spark: SparkSession, kno
     assert (sum(files_read(late)), sum(files_read(given))) == (FILES, 4)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_what_depends_on_settings_prunes_nothing_wrong(spark: SparkSession, known: Path) -> None:
     """A filter keeps the time zone and mode of its analysis, which its text does not tell."""
     conditions = [

@@ -45,7 +45,7 @@ def _descriptor(file: str, data: bytes, offset: int | None, count: int) -> dict[
     }  # fmt: skip
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_bitmaps_against_pyroaring(spark: SparkSession) -> None:
     """One content with many vectors, and every vector inline too. PROTOCOL.md#deletion-vectors"""
     bitmaps = {name: bitmap(positions) for name, positions in SETS.items()}
