@@ -115,7 +115,7 @@ class HadoopFiles:
         return int(status.getLen()) if status.isFile() else None
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
-        """Same as `WorkerFiles.data_files`."""
+        """List data files as `WorkerFiles.data_files` does."""
         system = self._file_system(directory)
         files = (
             (f"{directory}/{entry.name}", entry.size_bytes, entry.modification_time_ms)
@@ -124,7 +124,7 @@ class HadoopFiles:
         return sorted(file for file in files if is_data_file(file[0].removeprefix(directory)))
 
     def entries(self, directory: str) -> list[StoredEntry]:
-        """Same as `WorkerFiles.entries`."""
+        """List entries as `WorkerFiles.entries` does."""
         found = _children(self.spark, self._file_system(directory), directory)
         return [StoredEntry(*entry) for entry in found]
 
@@ -143,7 +143,7 @@ class HadoopFiles:
 def files_below(
     spark: SparkSession, system: Any, root: str, directory: str = ""
 ) -> Iterator[FileEntry]:
-    """Yield the files below a directory of a root, without those of the log, while they are
+    """Yield the files below a directory of a root, without the log, while they are
     listed; the names are paths relative to the root.
     """
     pending = [directory]

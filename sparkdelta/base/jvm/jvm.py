@@ -27,7 +27,7 @@ class JavaNames:
     """Packages of a JVM, whose attributes are its classes and other packages.
 
     py4j asks the JVM for each part of ``org.apache.spark``, and the JVM searches all JARs for a
-    class of that name. Here the case of a name tells what it is.
+    class of that name. Here the case of a name decides.
     """
 
     def __init__(self, view: JVMView, package: str = "") -> None:
@@ -193,7 +193,7 @@ def settings(
 
 
 def is_not_found(error: Py4JJavaError) -> bool:
-    """True if the cause of the error is a missing file."""
+    """Return True if the cause of the error is a missing file."""
     return "FileNotFoundException" in str(error.java_exception.getClass().getName())
 
 

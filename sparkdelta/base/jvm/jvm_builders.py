@@ -83,7 +83,7 @@ def _trigger(text: str) -> dict[str, str | bool] | None:
 
 
 def is_clone(spark: SparkSession, of: SparkSession) -> bool:
-    """True if a session is another one or was cloned from it."""
+    """Return True if a session is another one or was cloned from it."""
     one, other = spark._jsparkSession, of._jsparkSession
     if one.equals(other):
         return True
@@ -92,7 +92,7 @@ def is_clone(spark: SparkSession, of: SparkSession) -> bool:
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
-    """True if the session's class loader finds a class."""
+    """Return True if the session's class loader finds a class."""
     jvm = jvm_of(spark)
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     return loader.getResource(f"{name.replace('.', '/')}.class") is not None

@@ -44,7 +44,7 @@ class JvmCatalog(JvmSession):
         return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())
 
     def is_managed(self, name: Sequence[str]) -> bool:
-        """True if the session catalog manages the files of a table that it has."""
+        """Return True if the session catalog manages the files of a table that it has."""
         identifier = self._identifier(self._in_session_catalog(name))
         return str(self._catalog.getTableMetadata(identifier).tableType().name()) == "MANAGED"
 

@@ -3,7 +3,7 @@
 Spark asks the `FileIndex` of a scan for files once the query is planned, and hands over the filters
 of the scan, wherever they were written. The index is a Python object that the JVM calls back. These
 interfaces of Spark are private: `problem_of_callbacks` checks them. The index keeps nothing: the
-list of files keeps what the storage tells about them.
+list of files keeps their statuses in the storage.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class JvmLateScans(JvmSession):
 
     def reads_batches(self, schema: StructType) -> bool:
         """Return True if Spark's Parquet reader gives batches of columns, not rows, of this schema;
-        False if Spark does not tell.
+        False if that is unknown.
         """
         jvm, conf = self.jvm, self.java.sessionState().conf()
         execution, java_schema = jvm.org.apache.spark.sql.execution, java_schema_of(jvm, schema)
@@ -236,7 +236,9 @@ class _FileIndex:
 
     @_answer
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
-        """The files that may match filters; Spark does not evaluate the partition filters again."""
+        """Return the files that may match filters; Spark does not evaluate the partition filters
+        again.
+        """
         with self._in_listing_session() as user:  # it formats timestamps of texts in UTC
             of_partitions = scala_items(partition_filters)
             filters = [*of_partitions, *scala_items(data_filters)]
@@ -250,7 +252,7 @@ class _FileIndex:
 
     @_answer
     def inputFiles(self) -> Any:  # noqa: N802
-        """The URIs of all files."""
+        """Return the URIs of all files."""
         with self._in_listing_session():
             files = self._scan.list_files(None, lambda: False).files
             _, uris = self._statuses([file for file in files if not is_hidden(file)])
@@ -274,7 +276,7 @@ class _FileIndex:
 
     @_answer
     def refresh(self) -> None:
-        """Files of a version never change."""
+        """Pass: files of a version never change."""
 
     @_answer
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802
@@ -290,7 +292,7 @@ class _FileIndex:
 
     @_answer
     def equals(self, other: Any) -> bool:
-        """True if the other object is the JVM's proxy of an index of the same files."""
+        """Return True if the other object is the JVM's proxy of an index of the same files."""
         is_proxy = isinstance(other, JavaObject)
         return is_proxy and str(other.toString()) == self._scan.identity
 

@@ -24,16 +24,16 @@ from sparkdelta.base.schema.table_schema import quoted
 
 
 class JvmPlans(JvmSession):
-    """The part of a classic engine that looks into plans, also those of other sessions."""
+    """The part of a classic engine that looks into plans, also of other sessions."""
 
     def is_local_data(self, frame: DataFrame) -> bool:
-        """True if Spark has all rows of a DataFrame once it has optimized its plan."""
+        """Return True if Spark has all rows of a DataFrame once it has optimized its plan."""
         plan = frame._jdf.queryExecution().optimizedPlan()
         return str(plan.nodeName()) == "LocalRelation"
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         """Return True if a plan is deterministic, and the class names of its operators and
-        expressions; of a filter, those of its condition alone.
+        expressions; of a filter, of its condition alone.
         """
         plan = analyzed(frame)
         tree = plan.condition() if plan.nodeName() == "Filter" else plan
@@ -69,7 +69,7 @@ class JvmPlans(JvmSession):
         return [spelled[name_key(str(attribute.name()))] for attribute in used]
 
     def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
-        """Return rows whose first columns stand for those of another DataFrame: they have its
+        """Return rows whose first columns stand for the columns of another DataFrame: they have its
         names, aliases and ids, so that expressions of it, and its own columns, can be evaluated on
         them.
 
@@ -81,7 +81,7 @@ class JvmPlans(JvmSession):
         return _standing_for(rows, dict(enumerate(_output(like))))
 
     def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
-        """Return rows whose columns stand for those of another DataFrame that have their names and
+        """Return rows whose columns stand for another DataFrame's columns of the same names and
         types: they have its ids, so that its own columns can be evaluated on them.
         """
         known = {(a.name(), a.dataType().catalogString()): a for a in _output(like)}
@@ -94,8 +94,8 @@ class JvmPlans(JvmSession):
 
 
 def calls_sql_functions(filtered: DataFrame) -> bool:
-    """True if a filter's condition calls SQL functions of the user, which Spark replaces by their
-    bodies and further operators.
+    """Return True if a filter's condition calls SQL functions of the user, which Spark replaces by
+    their bodies and further operators.
     """
     return str(analyzed(filtered).nodeName()) != "Filter"
 
@@ -114,7 +114,7 @@ def filter_condition(filtered: DataFrame) -> tuple[str, str | None]:
 
 
 def calls_user_functions(tree: Any) -> bool:
-    """True if a plan or an expression calls functions that are not Spark's own."""
+    """Return True if a plan or an expression calls functions that are not Spark's own."""
     return not _USER_FUNCTIONS.isdisjoint(name.rpartition(".")[2] for name in node_classes(tree))
 
 

@@ -349,7 +349,7 @@ def java_schema_of(jvm: Any, schema: StructType) -> Any:
 
 
 def has_field_ids(schema: StructType) -> bool:
-    """True if columns are matched by field id."""
+    """Return True if columns are matched by field id."""
     return any(PARQUET_FIELD_ID in field.metadata for field in schema.fields)
 
 

@@ -125,7 +125,7 @@ class _Source:
             return _empty_batch(self._spark, self._source.schema) if rows is None else rows._jdf
 
     def commit(self, end: Any) -> None:
-        """Do nothing: what was read is never asked for again."""
+        """Forget nothing: batches that were read are never asked for again."""
 
     def deserializeOffset(self, json: str) -> Any:
         return self._offset(json)

@@ -22,7 +22,7 @@ class SparkInternals:
     purpose
         The use of the classes, after the words "sparkdelta needs it to".
     classes
-        Full names. A tuple in place of a name has alternatives: those of different versions.
+        Full names. A tuple in place of a name has alternatives, for different versions.
     first_check
         The function in which their absence is noticed first.
     without

@@ -61,13 +61,13 @@ class ClassicBuilders:
         return StreamWriterState(rows=builder._df, **jvm_builders.stream_writer_state(builder))
 
     def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
-        """True if the sessions are the same for Spark, or the first one was cloned from the other,
-        as that of ``foreachBatch`` is.
+        """Return True if the sessions are the same for Spark, or the first one was cloned from the
+        other, as that of ``foreachBatch`` is.
         """
         return jvm_builders.is_clone(spark, of)
 
     def has_delta_spark(self, spark: SparkSession) -> bool:
-        """True if delta-spark's JAR can be found in the session."""
+        """Return True if delta-spark's JAR can be found in the session."""
         return names_delta_spark(spark) or jvm_builders.has_class(spark, _EXTENSION)
 
 

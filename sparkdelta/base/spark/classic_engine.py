@@ -147,7 +147,7 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         return HadoopLogStore(self.spark, root, hadoop_conf)
 
     def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
-        """Same as `open_log`, but with the object store's own client if Spark cannot commit.
+        """Open a log, with the object store's own client if Spark cannot commit.
 
         Raises
         ------
@@ -280,7 +280,7 @@ def _sibling(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
 
 @dataclass(slots=True)
 class RunningTasks:
-    """The tasks of the jobs started since a point in time, including those of other threads unless
+    """The tasks of the jobs started since a point in time, including jobs of other threads unless
     the thread has a job group.
 
     Attributes

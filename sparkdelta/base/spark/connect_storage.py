@@ -210,7 +210,7 @@ def write_parquet(
     options: Mapping[str, str],
     settings: Mapping[str, str],
 ) -> None:
-    """Same as `JvmScans.write_parquet`, in a session of this write alone."""
+    """Write rows as `JvmScans.write_parquet` does, in a session of this write alone."""
     sibling = rows.sparkSession
     committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
     for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():

@@ -73,7 +73,7 @@ def read_table(
 ) -> pa.Table:
     """Collect a DataFrame as an Arrow table, for many rows; otherwise like `read_rows`.
 
-    Local data takes no Spark job if its types are those of files in the log.
+    Local data takes no Spark job if its types are used by files in the log.
     """
     with (
         delta_errors(version, what=what, bound=bound),
@@ -108,7 +108,7 @@ _OF_FILES = (BooleanType, IntegerType, LongType, StringType)
 
 
 def _is_collected(frame: DataFrame) -> bool:
-    """True if `collect` returns the rows without a job, which `toArrow` always starts."""
+    """Return True if `collect` returns the rows without a job, which `toArrow` always starts."""
     return engine_of(frame.sparkSession).is_local_data(frame) and _is_of_files(frame.schema)
 
 

@@ -29,7 +29,7 @@ _lock = threading.Lock()
 
 
 def is_enabled(spark: SparkSession) -> bool:
-    """True if a session is enabled, or was cloned from an enabled one."""
+    """Return True if a session is enabled, or was cloned from an enabled one."""
     if spark in _sessions:
         return True
     builders = builders_of(spark)

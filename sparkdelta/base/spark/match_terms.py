@@ -1,4 +1,4 @@
-"""The terms of a condition on rows of a target and a source that tell about the target's rows."""
+"""The terms of a condition on a target and a source that restrict the target's rows."""
 
 from __future__ import annotations
 

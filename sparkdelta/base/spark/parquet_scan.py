@@ -84,7 +84,7 @@ def uris_of(
     found
         The URIs of the files that the storage has.
     empty
-        Those of 0 bytes.
+        The URIs of files of 0 bytes.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def progress(spark: SparkSession, what: str, *, is_on: bool) -> Iterator[None]:
 
 
 def is_watched() -> bool:
-    """True if output is shown to a user, in a terminal or a notebook."""
+    """Return True if output is shown to a user, in a terminal or a notebook."""
     return _in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 

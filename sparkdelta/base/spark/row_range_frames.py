@@ -98,13 +98,13 @@ def range_bounds(sample: DataFrame, count: int) -> DataFrame:
 
 
 def hashed_numbers(count: int) -> str:
-    """Return SQL for the partitions, of so many, to which Spark repartitions 0, 1 and so on."""
+    """Return SQL for the partitions to which Spark repartitions the numbers 0, 1 and so on."""
     numbers = f"sequence(0, {_CANDIDATES_PER_RANGE * count})"
     return f"transform({numbers}, i -> pmod(hash(i), {count}))"
 
 
 def separate_places(hashed: Sequence[int], count: int) -> tuple[int, ...]:
-    """Return so many numbers that `repartition` puts in separate partitions.
+    """Return numbers that `repartition` puts in separate partitions, one for each.
 
     Parameters
     ----------

@@ -105,6 +105,6 @@ DELTA_SETTINGS = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
 
 
 def names_delta_spark(spark: SparkSession) -> bool:
-    """True if a setting of the session names a class of delta-spark."""
+    """Return True if a setting of the session names a class of delta-spark."""
     values = (str(spark.conf.get(name, "")) for name in DELTA_SETTINGS)
     return any("io.delta." in value or ".sql.delta." in value for value in values)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sparkdelta.base.spark.connect_engine import ConnectEngine
 
 SparkEngine: TypeAlias = "ClassicEngine | ConnectEngine"
-"""A Spark session, either classic or a Spark Connect client, with the same methods. Those of
-`ClassicEngine` describe both; some require an ability."""
+"""A Spark session, either classic or a Spark Connect client, with the same methods. `ClassicEngine`
+describes both; some methods require an ability."""
 
 Ability: TypeAlias = Literal[
     "attach partition values",  # by directory to scans, at no cost per row

@@ -76,7 +76,9 @@ class CheckpointContents:
     def of(
         cls, snapshot: Snapshot, options: CheckpointOptions, *, now_ms: int
     ) -> CheckpointContents:
-        """The contents of a snapshot's checkpoint, by the table's properties and the options."""
+        """Return the contents of a snapshot's checkpoint, by the table's properties and the
+        options.
+        """
         schema = checkpoint_schema(snapshot.configuration)
         leading = leading_paths(schema.statistics, clustering_columns(snapshot) or ())
         order = FileOrder(schema, leading, snapshot.state.partition_time_zone)
@@ -117,18 +119,18 @@ class CheckpointContents:
         return {"compression": self.options.compression, **options}
 
     def adds(self, state: TableState) -> DataFrame:
-        """The live files: one column `add`."""
+        """Return the live files: one column `add`."""
         adds, stored = state.adds_as_stored()
         return add_rows(adds, schema=self.schema, stored=stored, time_zone=self.order.time_zone)
 
     def removes(self, state: TableState) -> DataFrame:
-        """The tombstones that are not expired: one column `remove`."""
+        """Return the tombstones that are not expired: one column `remove`."""
         return remove_rows(state.removes(), expired_at_ms=self.expired_at_ms)
 
     def table_actions(
         self, columns: StructType, more: Sequence[Mapping[str, object]] = ()
     ) -> DataFrame:
-        """All actions but those of files, in a DataFrame with these columns.
+        """Return all actions but file actions, in a DataFrame with these columns.
 
         Parameters
         ----------
@@ -164,7 +166,7 @@ class CheckpointContents:
 
 
 def checkpoint_schema(configuration: TableConfiguration) -> CheckpointSchema:
-    """The types of a table's checkpoint."""
+    """Return the types of a table's checkpoint."""
     has_vectors = is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
     statistics = configuration.statistics.fields
     return CheckpointSchema(

@@ -32,8 +32,7 @@ from sparkdelta.table.listing.log_segment_rules import complete_checkpoints
 from sparkdelta.table.snapshot.staging import Staging
 
 MAX_EMBEDDED = 30
-"""The hint repeats the actions of a V2 checkpoint that has at most so many sidecars, and at most so
-many other actions."""
+"""The most sidecars, and the most other actions, of a V2 checkpoint that the hint repeats."""
 
 MAX_EMBEDDED_BYTES = 64 * 1024
 """The largest top-level file, in bytes, of a checkpoint whose actions the hint repeats."""
@@ -91,7 +90,7 @@ class StagedCheckpoint:
         stage.publish(_PART, self.file.name, self.name, is_new_name=is_new_name)
 
     def hint(self, version: Version) -> dict[str, object]:
-        """The contents of `_last_checkpoint` for this checkpoint."""
+        """Return the contents of `_last_checkpoint` for this checkpoint."""
         return {
             "version": version,
             "size": self.num_actions,
@@ -177,7 +176,7 @@ def stage_top_level(
 def _repeated(
     stage: Staging, contents: CheckpointContents, file: FileEntry, num_rows: int, *, is_json: bool
 ) -> dict[str, object]:
-    """The actions of a V2 checkpoint's top-level file that `_last_checkpoint` repeats."""
+    """Return the actions of a V2 checkpoint's top-level file that `_last_checkpoint` repeats."""
     if num_rows > 2 * MAX_EMBEDDED or file.size_bytes > MAX_EMBEDDED_BYTES:
         return {}
     if is_json:
@@ -195,8 +194,8 @@ def _repeated(
 
 
 def _embedded(lines: Sequence[str]) -> dict[str, object]:
-    """The actions of a V2 checkpoint's top-level file as the hint repeats them; nothing if they are
-    many.
+    """Return the actions of a V2 checkpoint's top-level file as the hint repeats them; nothing if
+    they are many.
     """
     actions = [json.loads(line) for line in lines]
     sidecars = [action["sidecar"] for action in actions if "sidecar" in action]
@@ -207,13 +206,13 @@ def _embedded(lines: Sequence[str]) -> dict[str, object]:
 
 
 def _as_text(columns: StructType) -> Column:
-    """The column `value`: the action of a row, other than a file action, as JSON."""
+    """Return the column `value`: the action of a row, other than a file action, as JSON."""
     names = [name for name in columns.names if name not in ("add", "remove")]
     return F.to_json(F.struct(*names), {"ignoreNullFields": "true"}).alias("value")
 
 
 def _schema(columns: StructType) -> dict[str, object]:
-    """The field `checkpointSchema` of `_last_checkpoint`; nothing if the schema is too long."""
+    """Return the field `checkpointSchema` of `_last_checkpoint`; nothing for a long schema."""
     text = columns.json()
     return {"checkpointSchema": json.loads(text)} if len(text) <= MAX_SCHEMA_CHARACTERS else {}
 

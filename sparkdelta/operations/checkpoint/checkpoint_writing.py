@@ -79,7 +79,7 @@ class WrittenCheckpoint(Result):
     num_actions, num_adds, num_removes
         In all of it; of them the live files and the tombstones.
     num_sidecars, num_reused_sidecars
-        Its sidecars; of them those of the last checkpoint that were taken over as they are.
+        Its sidecars; of them the last checkpoint's that were reused.
     size_in_bytes, bytes_written
         Of its own file and all sidecars; of them what was written.
     """
@@ -125,7 +125,7 @@ class ReuseFailed(Exception):  # noqa: N818 - it never reaches the user
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpointer:
-    """Writes one checkpoint.
+    """The writing of one checkpoint.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class Checkpointer:
         )
 
     def _is_there(self, plan: Reuse | None) -> bool:
-        """True if the last checkpoint is of this version, and a new one would be no better."""
+        """Return True if the last checkpoint is of this version and no worse than a new one."""
         log = self.contents.snapshot.log
         checkpoint = log.segment.checkpoint
         if self.contents.options.kind is not None:

@@ -57,7 +57,7 @@ class Sidecars:
     Attributes
     ----------
     reused
-        Those of the last checkpoint.
+        Sidecars of the last checkpoint.
     reused_totals
         Their live files and their tombstones.
     """
@@ -126,7 +126,7 @@ def verify(
     ----------
     known_num_adds
         By the version checksum, or what the last checkpoint's tags and the commits give; None where
-        neither tells.
+        neither has it.
     given
         The `counts` of what replay gave, taken as it was written.
     num_adds, num_removes
@@ -150,7 +150,7 @@ def verify(
 
 
 def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFrame:
-    """The rows of the live files, a partition for each sidecar."""
+    """Return the rows of the live files, a partition for each sidecar."""
     rows, files = contents.adds(state), _files(count, contents.options.adds_per_sidecar)
     laid_out = hashed(rows, files)
     if contents.is_clustered:
@@ -160,7 +160,7 @@ def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFr
 
 
 def _ranges(contents: CheckpointContents, state: TableState, files: int, count: int) -> RowRanges:
-    """The ranges of keys, one for each file, from a sample."""
+    """Return the ranges of keys, one for each file, from a sample."""
     order, fraction = contents.order, min(1.0, files * SAMPLES_PER_RANGE / count)
     (bounds,) = read_rows(
         range_bounds(order.sampled_keys(*state.sampled_adds(fraction, order.leading)), files),
@@ -224,7 +224,9 @@ def delete_sidecars(store: LogStore, staged: Sequence[StagedSidecar]) -> None:
 
 
 def damaged_sidecars(store: LogStore, sidecars: Sequence[Sidecar]) -> dict[str, str]:
-    """The problems of sidecars that are missing or not of their full size, by names in the log."""
+    """Return the problems of sidecars that are missing or not of their full size, by names in the
+    log.
+    """
     found = {entry.name: entry.size_bytes for entry in store.list_directory(SIDECAR_DIRECTORY)}
     return {
         sidecar_name(one.path): _damage(found.get(one.path), one.size_in_bytes)

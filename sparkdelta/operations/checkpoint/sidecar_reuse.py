@@ -42,7 +42,7 @@ without looking up which ones commits have touched: the rewrite takes less time.
 
 
 def plan_reuse(contents: CheckpointContents) -> Reuse | None:
-    """The sidecars that a new checkpoint reuses; None where a full one is to be written."""
+    """Return the sidecars that a new checkpoint reuses; None where a full one is to be written."""
     log = contents.snapshot.log
     if not log.sidecars or log.broken or not _is_newest(contents):
         return None
@@ -61,15 +61,17 @@ def plan_reuse(contents: CheckpointContents) -> Reuse | None:
 
 
 def _is_newest(contents: CheckpointContents) -> bool:
-    """True if no checkpoint is newer: the sidecars of an older one may be about to be deleted."""
+    """Return True if no checkpoint is newer: the sidecars of an older one may be about to be
+    deleted.
+    """
     version = contents.snapshot.version
     later = list_log_files(contents.snapshot.log.store, listing_prefix(version + 1))
     return not any(file.kind.is_checkpoint for file in later)
 
 
 def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[str], int]:
-    """The names of the sidecars with actions that later commits supersede, and the change in the
-    number of live files since the checkpoint.
+    """Return the names of the sidecars with actions that later commits supersede, and the change in
+    the number of live files since the checkpoint.
     """
     log, checkpoint = contents.snapshot.log, contents.snapshot.log.checkpoint
     assert checkpoint is not None
@@ -96,7 +98,7 @@ def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[st
 
 
 def _near(contents: CheckpointContents, adds: Sequence[Sidecar], keyed: DataFrame) -> set[str]:
-    """The names of the sidecars whose ranges include a file action of the commits."""
+    """Return the names of the sidecars whose ranges include a file action of the commits."""
     tags = [parse_sidecar_tags(one.tags) for one in adds]
     ranges = [None if one is None else one.partition_values for one in tags]
     table = pa.table(

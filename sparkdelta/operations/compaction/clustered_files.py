@@ -1,4 +1,4 @@
-"""The files that a run of OPTIMIZE clusters: new ones, and those of Z-cubes that are not full.
+"""The files that a run of OPTIMIZE clusters: new files, and files of Z-cubes that are not full.
 
 References
 ----------
@@ -46,7 +46,7 @@ class ClusteredFiles:
 def files_to_cluster(
     snapshot: Snapshot, names: Sequence[str], *, min_cube_bytes: int, is_full: bool
 ) -> tuple[DataFrame | None, ClusteredFiles]:
-    """The files to cluster; None if there is nothing to do.
+    """Return the files to cluster; None if there is nothing to do.
 
     These are files of no Z-cube, and Z-cubes of less than `min_cube_bytes`. A single Z-cube is left
     alone.

@@ -46,7 +46,7 @@ from sparkdelta.table.scan.scan_request import (
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 MAX_CANDIDATES = 100_000
-"""The files that the driver packs at a time; it packs those of a larger table in rounds."""
+"""The files that the driver packs at a time; it packs the files of a larger table in rounds."""
 
 MAX_COMMIT_BYTES = 100 << 30
 """The bytes of the files that a commit removes, unless the caller says otherwise."""
@@ -153,7 +153,7 @@ class Batch:
 
     @property
     def num_rows(self) -> int | None:
-        """The rows that are left of the files; None if statistics do not tell."""
+        """The rows that are left of the files; None if statistics lack it."""
         counts: list[int | None] = self.files[NUM_RECORDS].to_pylist()
         known = [count for count in counts if count is not None]
         if len(known) < len(counts):
@@ -161,7 +161,7 @@ class Batch:
         return sum(known) - sum(v.cardinality for v in self.vectors if v is not None)
 
     def rows(self, writer: ChangeWriter) -> DataFrame:
-        """The rows, one task for each new file; without an order, none is shuffled."""
+        """Return the rows, one task for each new file; without an order, none is shuffled."""
         rows = list(map(writer.rows_of, self.bins))
         if self.order is None:
             return reduce(DataFrame.unionByName, (each.coalesce(1) for each in rows))
@@ -169,7 +169,7 @@ class Batch:
         return self.order.ordered(rows, self.num_files, fraction)
 
     def removes(self) -> tuple[RemoveFile, ...]:
-        """The actions that remove the files."""
+        """Return the actions that remove the files."""
         now = time.time_ns() // 1_000_000
         keys = [key for key, _ in self.snapshot.configuration.partition_keys]
         partitions = _partition(self.files, self.snapshot)
@@ -192,7 +192,7 @@ class Batch:
 
 
 def candidates(snapshot: Snapshot, adds: DataFrame, *, target_file_size: int) -> DataFrame:
-    """The files that are small or have many deleted rows, see `described_files`.
+    """Return the files that are small or have many deleted rows, see `described_files`.
 
     Parameters
     ----------
@@ -207,15 +207,15 @@ def candidates(snapshot: Snapshot, adds: DataFrame, *, target_file_size: int) ->
 
 
 def has_vector() -> Column:
-    """True of a row of `Snapshot.add_files` with a deletion vector."""
+    """Return True of a row of `Snapshot.add_files` with a deletion vector."""
     return F.col("deletionVector.storageType").isNotNull()
 
 
 def described_files(
     snapshot: Snapshot, adds: DataFrame, *, cube: Column | None = None
 ) -> DataFrame:
-    """Files by partition and size, as `NativeScan.rows` takes them, with the column `path` of the
-    log.
+    """Return files by partition and size, as `NativeScan.rows` takes them, with the column `path`
+    of the log.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def described_files(
 
 
 def in_packing_order(snapshot: Snapshot, files: DataFrame) -> DataFrame:
-    """Files as `described_files` gives them, ordered by partition and size."""
+    """Return files as `described_files` gives them, ordered by partition and size."""
     return files.orderBy(*map(quoted, _partition_names(snapshot)), "size", "path")
 
 
@@ -332,7 +332,9 @@ def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
 
 
 def _struct(keys: Sequence[str], values: Mapping[str, Any] | None = None) -> Column:
-    """A struct of columns, or of their values in a row, which compares in the order of a sort."""
+    """Return a struct of columns, or of their values in a row, which compares in the order of a
+    sort.
+    """
     fields = []
     for key in keys:
         field = F.col(quoted(key))
@@ -343,12 +345,12 @@ def _struct(keys: Sequence[str], values: Mapping[str, Any] | None = None) -> Col
 
 
 def _partition_names(snapshot: Snapshot) -> list[str]:
-    """The columns with the partition values."""
+    """Return the columns with the partition values."""
     return [partition_column(n) for n in range(len(snapshot.configuration.partition_keys))]
 
 
 def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ...]]:
-    """The partition values of each file."""
+    """Return the partition values of each file."""
     names = _partition_names(snapshot)
     if not names:
         return [()] * files.num_rows
@@ -377,7 +379,7 @@ def commit_batch(
     Raises
     ------
     DELTA_NUM_RECORDS_MISMATCH
-        Other rows were written than the statistics of the files tell.
+        The number of written rows differs from the statistics of the files.
     DeltaConcurrentModificationException
     """
     snapshot = batch.snapshot

@@ -57,7 +57,7 @@ def in_curve_order(
     keys
         The `curve_key`s of a row, in SQL.
     ranges
-        Those of each group.
+        The ranges of each group.
     places
         See `RowRanges`, for the files of all groups.
     """

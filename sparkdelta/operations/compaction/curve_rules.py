@@ -20,15 +20,15 @@ Integers: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[Any]
 
 NOISE_BITS = 8
-"""The number of bits below those of a place: they tell rows of one cell apart, so that several
-files can share it."""
+"""The number of bits below a place: they separate rows of one cell, so that several files can share
+it."""
 
 _RANGES_PER_FILE = 16
 _LARGE_CELL = 0.1  # of a file: smaller ones are not cut
 _SEED = 1  # the same rows are laid out in the same way
 
 MAX_BITS = 54
-"""The most bits of a place: with a byte that tells rows of a cell apart, they fit a LONG."""
+"""The most bits of a place: with a byte that separates rows of a cell, they fit a LONG."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Curve:
 
     @classmethod
     def through(cls, dimensions: int, *, is_hilbert: bool) -> Curve:
-        """Return the curve for so many columns; of one column, it is their order."""
+        """Return the curve for a number of columns; of one column, it is their order."""
         bits = 14 if dimensions == 1 else min(10, MAX_BITS // dimensions)
         return cls(dimensions, bits, is_hilbert and dimensions > 1)
 
@@ -81,7 +81,7 @@ class Curve:
         Parameters
         ----------
         coordinates
-            Of each dimension, those of all cells.
+            Of each dimension, the coordinates of all cells.
         """
         steps = np.array(self.steps if self.is_hilbert else (), np.int64)
         place = step = np.zeros_like(coordinates[0])
@@ -103,7 +103,7 @@ def _rotated(bits: int, by: int, size: int) -> int:
 
 
 def _gray_rank(code: int) -> int:
-    """The position of a code in the sequence of Gray codes."""
+    """Return the position of a code in the sequence of Gray codes."""
     rank = code
     while code := code >> 1:
         rank ^= code
@@ -111,14 +111,14 @@ def _gray_rank(code: int) -> int:
 
 
 def _gray_entry(number: int) -> int:
-    """The corner where the curve enters the cube of this number."""
+    """Return the corner where the curve enters the cube of this number."""
     before = max(0, (number - 1) & ~1)
     return before ^ before >> 1
 
 
 def _gray_axis(number: int, size: int) -> int:
-    """The axis along which the curve passes through the cube of this number: it depends on the
-    number's trailing ones.
+    """Return the axis along which the curve passes through the cube of this number: it depends on
+    the number's trailing ones.
     """
     number = max(0, number - 1 if number % 2 == 0 else number)
     return ((~number & number + 1).bit_length() - 1) % size
@@ -148,7 +148,7 @@ class CurveRanges:
         Parameters
         ----------
         keys
-            Of each column, those of all sampled rows.
+            Of each column, the keys of all sampled rows.
         """
         count = len(keys[0])
         if not count:
@@ -165,11 +165,13 @@ class CurveRanges:
 
 
 def _cuts(count: int, parts: int) -> Integers:
-    """The index of the last item of each part but the last, if items are cut into equal parts."""
+    """Return the index of the last item of each part but the last, if items are cut into equal
+    parts.
+    """
     return np.maximum(np.arange(1, parts, dtype=np.int64) * count // parts - 1, 0)
 
 
 def _share(cells: Integers, of: Integers) -> NDArray[np.float64]:
-    """The fraction of the sorted cells that are equal to each of the given ones."""
+    """Return the fraction of the sorted cells that are equal to each of the given ones."""
     number = np.searchsorted(cells, of, "right") - np.searchsorted(cells, of, "left")
     return number / len(cells)

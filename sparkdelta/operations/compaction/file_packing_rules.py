@@ -24,7 +24,8 @@ class PackedFile:
 
 
 def packed(files: Sequence[PackedFile], *, capacity: int | None) -> list[range]:
-    """The bins of files that are ordered by group and size, each as a range of their indexes.
+    """Return the bins of files that are ordered by group and size, each as a range of their
+    indexes.
 
     A bin takes the next file as long as all of them have at most `capacity` bytes; without one, all
     files of a group. A bin with one file is left out, unless the file is worth rewriting alone.

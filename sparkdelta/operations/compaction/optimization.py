@@ -237,7 +237,7 @@ def _check_clustering(snapshot: Snapshot, change: TableChange, request: Optimize
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewriter:
-    """Writes the files of batches again, and commits each batch.
+    """A run that rewrites the files of batches, and commits each batch.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ class Rewriter:
         Parameters
         ----------
         result
-            What is known before.
+            The result before the first batch.
         """
         start = time.monotonic_ns()
         partitions: set[tuple[str | None, ...]] = set()
@@ -282,7 +282,7 @@ class Rewriter:
 def nothing_done(
     snapshot: Snapshot, change: TableChange, adds: DataFrame, *, is_whole: bool
 ) -> OptimizeResult:
-    """The result before the first batch.
+    """Return the result before the first batch.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def nothing_done(
 
 
 def _count(snapshot: Snapshot, adds: DataFrame, *, is_whole: bool) -> int:
-    """The number of files; for the whole table, that of the version checksum if it has one."""
+    """Return the number of files; for the whole table, from the version checksum if it has one."""
     checksum = snapshot.version_checksum
     if is_whole and checksum is not None and checksum.num_files is not None:
         return checksum.num_files
@@ -315,7 +315,7 @@ def _count(snapshot: Snapshot, adds: DataFrame, *, is_whole: bool) -> int:
 
 
 def _with_metrics(operation: Operation, batch: Batch, new: NewFiles) -> Operation:
-    """The operation with the metrics of a commit, by their names in history."""
+    """Return the operation with the metrics of a commit, by their names in history."""
     sizes = sorted(_sizes(new)) or [0]
     quarters = [sizes[len(sizes) * n // 4] for n in range(4)]
     metrics = {

@@ -28,7 +28,7 @@ from sparkdelta.operations.compaction.curve_rules import Curve, CurveRanges
 from sparkdelta.table.log.configuration import TableConfiguration
 
 MAX_SAMPLED_ROWS = 200_000
-"""The sampled rows whose keys tell the ranges of a batch; about half as many are asked for."""
+"""The most sampled rows for the ranges of a batch; about half as many are asked for."""
 
 _GROUP, _KEY = "sparkdelta:group", "key"
 _LEAST_ROW_BYTES = 8  # of files without statistics
@@ -45,7 +45,7 @@ class RowOrder:
     is_hilbert
         True for the Hilbert curve, False for Z-order.
     max_bytes
-        Files of so many bytes are ordered together; None for all files of a partition.
+        The bytes of files that are ordered together; None for all files of a partition.
     """
 
     columns: tuple[ColumnPath, ...]
@@ -55,14 +55,14 @@ class RowOrder:
     def ordered(
         self, rows: Sequence[DataFrame], num_files: Sequence[int], fraction: float
     ) -> DataFrame:
-        """The rows, a partition for each new file, sorted.
+        """Return the rows, a partition for each new file, sorted.
 
         One job reads a sample of the columns.
 
         Parameters
         ----------
         rows
-            Those of each group; files hold rows of one of them.
+            The rows of each group; files hold rows of one of them.
         num_files
             The number of new files of each group.
         fraction
@@ -100,7 +100,7 @@ class RowOrder:
 
 
 def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[ColumnPath, ...]:
-    """The columns of Z-order by the names that a user gives, which may be nested or quoted.
+    """Return the columns of Z-order by the names that a user gives, which may be nested or quoted.
 
     Raises
     ------
@@ -130,12 +130,12 @@ def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[Col
 
 
 def sampled_fraction(num_rows: int | None, size_bytes: int) -> float:
-    """The fraction of rows that gives half of MAX_SAMPLED_ROWS.
+    """Return the fraction of rows that gives half of MAX_SAMPLED_ROWS.
 
     Parameters
     ----------
     num_rows
-        None if statistics do not tell.
+        None if statistics lack it.
     """
     count = num_rows if num_rows is not None else size_bytes // _LEAST_ROW_BYTES
     return min(1.0, MAX_SAMPLED_ROWS / 2 / max(count, 1))

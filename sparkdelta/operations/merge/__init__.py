@@ -1,1 +1,1 @@
-"""MERGE: rows of a source matched with those of a table."""
+"""MERGE: rows of a source matched with rows of a table."""

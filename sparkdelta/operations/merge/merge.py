@@ -171,7 +171,7 @@ def _modify_files(matches: MergeMatches) -> ModifiedFiles:
 
 
 def _checked(matches: MergeMatches, modified: ModifiedFiles) -> MergeMatches:
-    """The matches, with each row of the table counted once.
+    """Return the matches, with each row of the table counted once.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _result(spark: SparkSession, matches: MergeMatches) -> DataFrame:
 
 
 def _row_metrics(matches: MergeMatches, modified: ModifiedFiles) -> dict[str, int]:
-    """The metrics of MERGE about rows, by their names in history."""
+    """Return the metrics of MERGE about rows, by their names in history."""
     count, copied = matches.count, modified.num_copied_rows
     return {
         "numSourceRows": matches.num_source_rows,
@@ -219,7 +219,7 @@ def _row_metrics(matches: MergeMatches, modified: ModifiedFiles) -> dict[str, in
 
 
 def _file_metrics(delta: RowDelta) -> dict[str, int]:
-    """The metrics of MERGE about files, by their names in history."""
+    """Return the metrics of MERGE about files, by their names in history."""
     metrics = delta.file_metrics
     return {
         "numTargetFilesAdded": metrics["numAddedFiles"],
@@ -234,7 +234,7 @@ def _file_metrics(delta: RowDelta) -> dict[str, int]:
 
 
 def _parameters(request: MergeRequest) -> dict[str, str]:
-    """The parameters of MERGE in history."""
+    """Return the parameters of MERGE in history."""
 
     def predicates(rows: str) -> str:
         return json.dumps(

@@ -110,7 +110,7 @@ class ResolvedMerge:
     evolves: bool
 
     def of_kinds(self, *kinds: Clause) -> dict[int, ResolvedClause]:
-        """The clauses of these kinds by their index."""
+        """Return the clauses of these kinds by their index."""
         return {n: clause for n, clause in enumerate(self.clauses) if clause.kind in kinds}
 
 
@@ -158,7 +158,7 @@ def resolve_clauses(
     DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
         An identity column is assigned that must not be.
     DELTA_MERGE_ADD_VOID_COLUMN, DELTA_DUPLICATE_COLUMNS_FOUND
-        The columns of the source cannot be those of a table.
+        The columns of the source cannot be columns of a table.
     """
     _check_order(clauses, path)
     change = table
@@ -220,7 +220,7 @@ def _assigned_fields(
 def _fields_of(
     struct: StructType, table: StructType, paths: Set[ColumnPath] | None, base: ColumnPath = ()
 ) -> StructType:
-    """Return the fields of these paths with all that is inside, or all fields; without those of
+    """Return the fields of these paths with all that is inside, or all fields; without fields of
     type VOID, whose values the table's columns can have.
 
     Raises

@@ -54,7 +54,7 @@ _TASK_BYTES = 8 << 20
 """One task reads the keys of a source of up to this size: a shuffle would take longer."""
 
 _NARROWEST = 10_000
-"""Gaps smaller than one part in so many of the range of keys are ignored: they rule out hardly any
+"""The range of keys, divided by its smallest gap that counts: smaller gaps rule out hardly any
 file, but make the condition longer to plan."""
 
 _KEY, _RANGE = "key", "range"
@@ -135,7 +135,7 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
 def _all_keys(
     source: StagedSource, keys: Sequence[EqualKey], rows: DataFrame, terms: MatchTerms
 ) -> pa.Table | None:
-    """The keys of all rows of a small source, as `rows`; None if they are more than
+    """Return the keys of all rows of a small source, as `rows`; None if they are more than
     `MAX_READ_KEYS`.
     """
     bound = MAX_READ_KEYS
@@ -149,7 +149,7 @@ def _all_keys(
 
 
 def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:
-    """The key of rows of which all terms are true; null for others, whose key might fail."""
+    """Return the key of rows of which all terms are true; null for others, whose key might fail."""
     return F.when(reduce(operator.and_, terms), key.source) if terms else key.source
 
 
@@ -171,7 +171,7 @@ def without_narrow_gaps(ranges: Sequence[tuple[Any, Any]]) -> list[tuple[Any, An
 
 
 def _wide_gaps(ranges: Sequence[tuple[Any, Any]]) -> list[int]:
-    """The indexes of sorted ranges that follow a wide gap; for texts, all but the first."""
+    """Return the indexes of sorted ranges that follow a wide gap; for texts, all but the first."""
     places = range(1, len(ranges))
     if not ranges or isinstance(ranges[0][0], str):
         return [*places]
@@ -192,8 +192,8 @@ def _cut(ranges: Sequence[tuple[Any, Any]], places: Sequence[int]) -> list[tuple
 def _exact_ranges(
     rows: DataFrame, name: str, data_type: DataType, bounds: Sequence[Any]
 ) -> tuple[list[tuple[Any, Any]], int]:
-    """The least and greatest of all keys in each of the ranges with these upper bounds; and the
-    number of rows, also of those without a key.
+    """Return the least and greatest of all keys in each of the ranges with these upper bounds; and
+    the number of rows, also of those without a key.
     """
     kind = data_type.simpleString()
     cases = " ".join(
@@ -211,7 +211,7 @@ def _exact_ranges(
 
 
 def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values that are not null."""
+    """Return the values that are not null."""
     if isinstance(column.type, pa.TimestampType) and column.type.tz is not None:
         # In a time zone whose clocks repeat an hour, Python takes different moments for equal.
         column = column.cast(pa.timestamp("us", "UTC"))

@@ -101,7 +101,7 @@ class MergeMatches:
     is_counted_by_row: bool
 
     def count(self, *kinds: Clause) -> int:
-        """The number of rows that clauses of these kinds act on."""
+        """Return the number of rows that clauses of these kinds act on."""
         return sum(self.num_rows.get(index, 0) for index in self.merge.resolved.of_kinds(*kinds))
 
     @property
@@ -121,7 +121,8 @@ class MergeMatches:
         return self.num_updated + self.num_deleted + self.num_inserted
 
     def counted_by_row(self) -> MergeMatches:
-        """The matches with the numbers of rows of the table by clause, each row counted once.
+        """Return the matches with the numbers of rows of the table by clause, each row counted
+        once.
 
         Raises
         ------
@@ -242,7 +243,7 @@ def _unmatched(merge: StagedMerge, scan: Scan, pairs: DataFrame) -> DataFrame:
 def _target_rows(
     merge: StagedMerge, frame: DataFrame, conditions: Sequence[str | Column | None], scan: Scan
 ) -> DataFrame:
-    """The rows of a scan, with the columns that conditions on a frame need."""
+    """Return the rows of a scan, with the columns that conditions on a frame need."""
     table = merge.snapshot.configuration
     checked = frame.select(*(expression(each) for each in conditions if each is not None))
     engine = engine_of(merge.stage.spark)
@@ -253,7 +254,7 @@ def _target_rows(
 
 
 def _clause(merge: StagedMerge, rows: str) -> Column:
-    """The index of the first clause for these rows whose condition is true, as `CLAUSE`."""
+    """Return the index of the first clause for these rows whose condition is true, as `CLAUSE`."""
     first = F.expr("CAST(NULL AS INT)")
     for index, condition in reversed(merge.conditions(rows).items()):
         number = F.expr(str(index))
@@ -282,8 +283,8 @@ def _joins_again(merge: StagedMerge, keys: Sequence[EqualKey]) -> bool:
 
 
 def _acting_alone(merge: StagedMerge) -> Predicate | None:
-    """A predicate of the rows that a clause acts on if they match no row of the source; None for
-    all rows.
+    """Return a predicate of the rows that a clause acts on if they match no row of the source; None
+    for all rows.
     """
     each = [
         None
@@ -310,7 +311,7 @@ def _row_counts(
     *,
     num_source_rows: int,
 ) -> list[RowCount]:
-    """The numbers of rows by clause; a query counts those that the driver does not know."""
+    """Return the numbers of rows by clause; a query counts those that the driver does not know."""
     known, counted, unknown = [], [], []
     if pairs.known is None:
         counted.append(pairs.rows)
@@ -354,7 +355,7 @@ def _check_repeated(
 
 
 def _shown_keys(source: StagedSource, repeated: DataFrame, keys: Sequence[EqualKey]) -> list[str]:
-    """The keys of some of these rows, as text."""
+    """Return the keys of some of these rows, as text."""
     shown = F.to_json(F.array(*(key.source.cast("string") for key in keys)))
     rows = source.rows.join(repeated.select(SOURCE_ROW).limit(_MAX_SHOWN), SOURCE_ROW)
     texts = read_rows(rows.select(shown), what="keys of ambiguous rows", bound=_MAX_SHOWN)
@@ -362,8 +363,8 @@ def _shown_keys(source: StagedSource, repeated: DataFrame, keys: Sequence[EqualK
 
 
 def _allows_repeated(merge: StagedMerge) -> bool:
-    """True if several rows of the source may match the same row of the table: it is deleted, or
-    left alone.
+    """Return True if several rows of the source may match the same row of the table: it is deleted,
+    or left alone.
     """
     matched = [clause for clause in merge.resolved.clauses if clause.kind.is_matched]
     deletes = [c.kind is Clause.MATCHED_DELETE and c.condition is None for c in matched]

@@ -120,7 +120,7 @@ class MergeOutput:
         return self.writer.writes_change_data and self.modified.num_files > 0
 
     def _updated(self, kind: Clause) -> DataFrame:
-        """The new rows of one kind of update, which keep their ids."""
+        """Return the new rows of one kind of update, which keep their ids."""
         writer = self.writer
         rows = self._target_rows(kind, *writer.row_ids)
         kept = list(writer.file_columns)
@@ -132,7 +132,9 @@ class MergeOutput:
         return self._conformed(rows, kind, kept)[0]
 
     def _inserted(self) -> tuple[DataFrame, ColumnBinding]:
-        """The new rows, which have no ids yet, and the columns that they get their values from."""
+        """Return the new rows, which have no ids yet, and the columns that they get their values
+        from.
+        """
         assert self.matches.new is not None
         rows, matched = self._conformed(self.matches.new, Clause.NOT_MATCHED_INSERT, ())
         nothing = {name: F.expr("CAST(NULL AS LONG)") for name in self.writer.file_columns}
@@ -143,7 +145,8 @@ class MergeOutput:
     def _conformed(
         self, rows: DataFrame, kind: Clause, kept: Sequence[str]
     ) -> tuple[DataFrame, ColumnBinding]:
-        """The rows with the values that the clauses of one kind assign, in the table's columns.
+        """Return the rows with the values that the clauses of one kind assign, in the table's
+        columns.
 
         Parameters
         ----------
@@ -174,7 +177,7 @@ class MergeOutput:
         )
 
     def _changes(self, new: DataFrame | None) -> DataFrame:
-        """The change data.
+        """Return the change data.
 
         Parameters
         ----------
@@ -202,8 +205,8 @@ class MergeOutput:
         return reduce(DataFrame.unionByName, frames)
 
     def _target_rows(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
-        """The rows of the table that clauses of a kind act on, with `FILE`, `POSITION`, `CLAUSE`
-        and, if they are matched and updated, the columns of the source.
+        """Return the rows of the table that clauses of a kind act on, with `FILE`, `POSITION`,
+        `CLAUSE` and, if they are matched and updated, the columns of the source.
         """
         matches, rows = self.matches, self._rows_among(kind, *row_ids)
         if self._joins_again(kind):
@@ -226,8 +229,8 @@ class MergeOutput:
         return rows.join(self.merge.source.rows, SOURCE_ROW) if joins_source else rows
 
     def _rows_among(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
-        """Rows of the table, with `FILE` and `POSITION`, among which are those that clauses of a
-        kind act on.
+        """Return rows of the table, with `FILE` and `POSITION`, among which are those that clauses
+        of a kind act on.
         """
         matches, modified = self.matches, self.modified
         scan = matches.matching_scan if kind.is_matched else matches.scan_alone

@@ -46,7 +46,7 @@ class RowCount(NamedTuple):
     Attributes
     ----------
     num_repeated
-        Those of them that match several rows of the source.
+        Rows among them that match several rows of the source.
     """
 
     clause: int | None
@@ -56,7 +56,7 @@ class RowCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MergePairs:
-    """Pairs of rows that match.
+    """The pairs of rows that match.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def stage_pairs(pairs: DataFrame, stage: Staging) -> MergePairs:
 
 
 def no_pairs(stage: Staging) -> MergePairs:
-    """The pairs of a merge in which no rows match."""
+    """Return the pairs of a merge in which no rows match."""
     fields = [(FILE, pa.int64()), (POSITION, pa.int64()), (SOURCE_ROW, pa.int64())]
     known = pa.schema([*fields, (CLAUSE, pa.int32())]).empty_table()
     return MergePairs(empty_frame(stage.spark, _PAIRS), known)

@@ -61,7 +61,7 @@ class MergeFrames:
 def empty_frames(
     spark: SparkSession, table: StructType, source: DataFrame, *, names: RowNames
 ) -> MergeFrames:
-    """The frames without rows, to check expressions on."""
+    """Return the frames without rows, to check expressions on."""
     fields = [StructField(f.name, as_nullable(f.dataType)) for f in table.fields]
     target = with_target_names(
         empty_frame(spark, StructType(fields)), table.names, target_names(table, names)
@@ -71,18 +71,18 @@ def empty_frames(
 
 
 def with_target_names(rows: DataFrame, columns: Sequence[str], names: RowNames) -> DataFrame:
-    """Rows of a table with the names that expressions may use for these of its columns."""
+    """Return rows of a table with the names that expressions may use for these of its columns."""
     copies = (f"{quoted(name)} AS {quoted(TARGET + name)}" for name in columns)
     return names.given_to(rows.selectExpr("*", *copies))
 
 
 def target_names(table: StructType, names: RowNames) -> RowNames:
-    """The names of the target's rows, with an alias even if the user gives none."""
+    """Return the names of the target's rows, with an alias even if the user gives none."""
     return names if names.alias is not None else replace(names, alias=qualifier_of(table))
 
 
 def positioned(rows: DataFrame, table: TableConfiguration, columns: Sequence[str]) -> DataFrame:
-    """Rows of a scan with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`.
+    """Return rows of a scan with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`.
 
     Parameters
     ----------
@@ -135,7 +135,8 @@ class StagedSource:
         return F.broadcast(self.rows) if self.is_broadcast else self.rows
 
     def read_keys(self, numbers: Sequence[int], *, bound: int) -> pa.Table:
-        """Columns of `MergeFrames.source` by their numbers, and `SOURCE_ROW`, of a small source.
+        """Return columns of `MergeFrames.source` by their numbers, and `SOURCE_ROW`, of a small
+        source.
 
         The driver reads them without a Spark job.
         """
@@ -158,7 +159,7 @@ def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
 
 
 def _numbered(source: DataFrame) -> StructType:
-    """The columns of the source under new names, which also differ if case is ignored."""
+    """Return the columns of the source under new names, which also differ if case is ignored."""
     return StructType(
         [
             StructField(f"c{number}", as_nullable(field.dataType))
@@ -172,7 +173,7 @@ def _voids(columns: StructType) -> list[str]:
 
 
 def _storable(field: StructField) -> str:
-    """SQL of the column as Parquet can store it."""
+    """Return SQL of the column as Parquet can store it."""
     is_void = isinstance(field.dataType, NullType)
     return f"CAST({field.name} AS STRING) AS {field.name}" if is_void else field.name
 
@@ -213,15 +214,15 @@ class StagedMerge:
     reads_target: bool
 
     def conditions(self, rows: str) -> dict[int, str | Column | None]:
-        """The conditions of the clauses for one kind of rows, by the clauses' indexes."""
+        """Return the conditions of the clauses for one kind of rows, by the clauses' indexes."""
         clauses = enumerate(self.resolved.clauses)
         return {index: each.condition for index, each in clauses if each.kind.rows == rows}
 
     def target_rows(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-        """Rows of the target with the names that expressions may use for these columns."""
+        """Return rows of the target with the names that expressions may use for these columns."""
         return with_target_names(rows, columns, target_names(self.snapshot.schema, self.names))
 
 
 def expression(given: str | Column) -> Column:
-    """An expression of the user's as a Column."""
+    """Return an expression of the user's as a Column."""
     return F.expr(given) if isinstance(given, str) else given

@@ -26,7 +26,7 @@ OTHER_COLUMNS = StructType([StructField("file", StringType())])
 
 @dataclass(frozen=True, slots=True)
 class ColumnChecker:
-    """Finds the files that hold other columns than these.
+    """A search for files that hold other columns than these.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def files_with_others(files: DataFrame, checker: ColumnChecker) -> DataFrame:
 
 
 def _has_others(stored: list[pa.Field], known: DataType) -> bool:
-    """True if one of the fields, or of those inside them, is not part of a type."""
+    """Return True if one of the fields, or of those inside them, is not part of a type."""
     if isinstance(known, VariantType):
         return False
     if isinstance(known, StructType):

@@ -176,7 +176,7 @@ def reorg(
     Raises
     ------
     NonPartitionColumnReferenceError
-        `where` uses another column than those of partitions.
+        `where` uses another column than partition columns.
     ConcurrentDeleteReadException
         Another commit changed or removed one of the files meanwhile.
 

@@ -36,8 +36,8 @@ _IS_DROPPED = "sparkdelta:dropped"
 
 
 def purgeable_files(snapshot: Snapshot, adds: DataFrame, count: int, stage: Staging) -> DataFrame:
-    """The files with deleted rows, and those with columns that the table does not have; the footer
-    of each file is read once.
+    """Return the files with deleted rows, and those with columns that the table does not have; the
+    footer of each file is read once.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _with_other_columns(snapshot: Snapshot, files: DataFrame, count: int) -> Dat
 
 
 def _stored_columns(table: TableConfiguration) -> StructType:
-    """The columns that data files may hold, by their physical names."""
+    """Return the columns that data files may hold, by their physical names."""
     schema = physical_type(table.schema, table.column_mapping)
     assert isinstance(schema, StructType)
     tracking = table.row_tracking

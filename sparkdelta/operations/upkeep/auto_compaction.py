@@ -86,7 +86,7 @@ def auto_compact(
 
 
 def _partitions(lines: bytes, keys: Collection[str]) -> set[tuple[str | None, ...]]:
-    """The partition values of the files that a commit adds with new rows."""
+    """Return the partition values of the files that a commit adds with new rows."""
     adds = (json.loads(line).get("add") for line in lines.splitlines() if line)
     return {
         tuple(add["partitionValues"].get(key) for key in keys)
@@ -96,7 +96,7 @@ def _partitions(lines: bytes, keys: Collection[str]) -> set[tuple[str | None, ..
 
 
 def _values(keys: Collection[str]) -> list[Column]:
-    """The partition values of a file as text."""
+    """Return the partition values of a file as text."""
     return [F.expr(_value(key)).alias(f"p{number}") for number, key in enumerate(keys)]
 
 
@@ -105,7 +105,7 @@ def _value(key: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """A text in quotes, as history shows it."""
+    """Return a text in quotes, as history shows it."""
     return "'{}'".format(text.replace("'", "''"))
 
 

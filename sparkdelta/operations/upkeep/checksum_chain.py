@@ -53,7 +53,7 @@ def add_checksum_of_commit(
     Returns
     -------
     bool
-        Whether there is one now; False where what is known does not tell it exactly.
+        True if there is one now; False where it cannot be derived exactly.
     """
     known = before if version else BEFORE_THE_FIRST
     checksum = _step(store, known, version, lines)
@@ -68,7 +68,7 @@ def add_checksum_of_commit(
 
 
 def _looked_up(store: LogStore, version: Version) -> VersionChecksum | None:
-    """The checksum of the previous version, derived from an older one; None if it cannot be."""
+    """Return the checksum of the previous version, derived from an older one if possible."""
     first = max(0, version - MAX_COMMITS)
     files = list_log_files(store, listing_prefix(first))
     commits = {f.version: f for f in files if f.kind is LogFileKind.COMMIT}
@@ -150,7 +150,7 @@ def delete_foreign_checksum(
 def _is_foreign(
     stored: VersionChecksum, commit_info: Mapping[str, object], *, is_own: bool
 ) -> bool:
-    """True if a checksum is of another commit than that with a commitInfo.
+    """Return True if a checksum is of another commit than that with a commitInfo.
 
     One without `txnId` is not of a commit that this process has just made: nobody else can have
     written a better one.

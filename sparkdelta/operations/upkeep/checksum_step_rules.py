@@ -101,7 +101,7 @@ def _bin(file: AddFile | RemoveFile, boundaries: Sequence[int]) -> FileBin:
 
 
 def _is_plain(files: Iterable[AddFile | RemoveFile], table_root: str) -> bool:
-    """True if every action has a size and no path has contradictory actions.
+    """Return True if every action has a size and no path has contradictory actions.
 
     A path may have one action, or one remove and one add with different deletion vectors.
     """

@@ -98,7 +98,7 @@ def add_version_checksum(
     Parameters
     ----------
     from_state
-        False to write nothing where the version before and the commit do not tell it, instead of
+        False to write nothing where the version before and the commit do not suffice, instead of
         replaying the state.
     from_previous
         False to compute it from the state in any case, as the version before may be wrong too.
@@ -123,7 +123,7 @@ def add_version_checksum(
 def checksum_of_state(
     snapshot: Snapshot, size_boundaries: tuple[int, ...] = SIZE_BOUNDARIES
 ) -> VersionChecksum:
-    """The checksum by Action Reconciliation alone: one aggregate over the live files."""
+    """Return the checksum by Action Reconciliation alone: one aggregate over the live files."""
     rows = read_rows(
         snapshot.file_bins(size_boundaries),
         what="totals of the live files",
@@ -147,7 +147,9 @@ def checksum_of_state(
 def checksum_differences(
     recorded: VersionChecksum, snapshot: Snapshot
 ) -> dict[str, tuple[object, object]]:
-    """The recorded and the actual value of each field of a checksum that differs from the state."""
+    """Return the recorded and the actual value of each field of a checksum that differs from the
+    state.
+    """
     sizes = recorded.file_sizes
     boundaries = SIZE_BOUNDARIES if sizes is None else sizes.boundaries
     computed = checksum_of_state(snapshot, boundaries)
@@ -166,8 +168,8 @@ def _without_expired(computed: VersionChecksum, recorded: VersionChecksum) -> Ve
 
 
 def checksum_after_commit(snapshot: Snapshot) -> VersionChecksum | None:
-    """The checksum of a version, derived from that of the previous version and the commit alone;
-    None where these do not tell it exactly.
+    """Return the checksum of a version, derived from that of the previous version and the commit
+    alone; None where these do not determine it exactly.
 
     Costs one Spark job, for a commit of up to `line_reader.DRIVER_LOG_BYTES`.
     """
@@ -217,7 +219,7 @@ def _commit(snapshot: Snapshot) -> LogFile | None:
 
 
 def _from_snapshot(snapshot: Snapshot) -> VersionChecksum:
-    """The fields that the snapshot and its commit alone tell."""
+    """Return the fields that follow from the snapshot and its commit alone."""
     checksum = VersionChecksum(protocol=snapshot.protocol, metadata=snapshot.metadata)
     commit = _commit(snapshot)
     if commit is not None:
@@ -233,7 +235,7 @@ def _from_snapshot(snapshot: Snapshot) -> VersionChecksum:
 
 
 def _commit_info(lines: DataFrame) -> dict[str, str | None]:
-    """Operation and txnId of a commit."""
+    """Return the operation and txnId of a commit."""
     names = ("operation", "txnId")
     fields = [F.get_json_object("line", f"$.commitInfo.{name}").alias(name) for name in names]
     rows = read_rows(
@@ -245,7 +247,7 @@ def _commit_info(lines: DataFrame) -> dict[str, str | None]:
 
 
 def _named(lines: DataFrame, name: str) -> list[WireAction]:
-    """The actions of a kind in one commit."""
+    """Return the actions of a kind in one commit."""
     schema = actions(name)
     named = lines.filter(may_name(name))
     found = parse_log_lines(named, actions=schema, few=True).filter(F.col(name).isNotNull())
@@ -261,7 +263,7 @@ def _wire_actions(rows: DataFrame, action: StructType, *, bound: int) -> list[Wi
 
 
 def _all_files(snapshot: Snapshot) -> list[WireAction] | None:
-    """The live adds; None where a checkpoint has statistics as columns alone."""
+    """Return the live adds; None where a checkpoint has statistics as columns alone."""
     adds = snapshot.add_files().withColumn("dataChange", F.lit(False))
     only_columns = F.col("stats").isNull() & F.col("stats_parsed").isNotNull()
     rows = read_rows(
@@ -277,8 +279,8 @@ def _all_files(snapshot: Snapshot) -> list[WireAction] | None:
 def _files_after(
     before: tuple[WireAction, ...], lines: DataFrame, table_root: str
 ) -> list[WireAction]:
-    """The live adds after a commit, given those before it; the commit must tell exactly what it
-    changes, and both lists must be short enough for a checksum.
+    """Return the live adds after a commit, given those before it; the commit must say exactly what
+    it changes, and both lists must be short enough for a checksum.
     """
     file_actions = parse_log_lines(lines, actions=actions("add", "remove"), few=True)
     adds = file_actions.filter("add IS NOT NULL").select("add.*")

@@ -149,7 +149,7 @@ def compact(snapshot: Snapshot, start: Version | None) -> CompactionResult:
 
 
 def compacted_commits(commits: CommitRange) -> DataFrame:
-    """The lines of a compaction of these commits: line STRING."""
+    """Return the lines of a compaction of these commits: line STRING."""
     lines = commits.lines.coalesce(1) if commits.is_local else commits.lines
     root = commits.reader.store.table_root
     return compacted_lines(lines, table_root=root, is_local=commits.is_local)

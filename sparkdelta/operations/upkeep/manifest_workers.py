@@ -29,7 +29,7 @@ _WRITTEN_ARROW = pa.schema([("directory", pa.string()), ("files", pa.int64())])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestWriter:
-    """Writes a manifest for each partition, in the place of the one that is there.
+    """A writer of manifests, one for each partition, in the place of the old one.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def write_manifests(files: DataFrame, writer: ManifestWriter) -> DataFrame:
     Parameters
     ----------
     files
-        values ARRAY<STRING>, the partition values; file STRING, the absolute, decoded path. Those
+        values ARRAY<STRING>, the partition values; file STRING, the absolute, decoded path. Files
         of one partition follow one another in one partition of the DataFrame.
 
     Returns

@@ -206,7 +206,9 @@ def _clean(
 
 
 def _abandoned(entries: list[FileEntry], is_ours: Callable[[str], bool], now_ms: int) -> list[str]:
-    """The names of files left by a process that died before it gave them their names in the log."""
+    """Return the names of files left by a process that died before it gave them their names in the
+    log.
+    """
     return [
         entry.name
         for entry in entries
@@ -217,7 +219,9 @@ def _abandoned(entries: list[FileEntry], is_ours: Callable[[str], bool], now_ms:
 def _first_usable(
     snapshot: Snapshot, checkpoints: Sequence[Checkpoint], files: Sequence[LogFile]
 ) -> Checkpoint | None:
-    """The first checkpoint that can be read, whose sidecars are all there in their full size."""
+    """Return the first checkpoint that can be read, whose sidecars are all there in their full
+    size.
+    """
     log = snapshot.log
     checksums = [file.name for file in files if file.kind is LogFileKind.VERSION_CHECKSUM]
     for checkpoint in checkpoints:
@@ -236,7 +240,7 @@ def _first_usable(
 
 
 def _named_sidecars(snapshot: Snapshot, checkpoints: Sequence[LogFile]) -> DataFrame:
-    """path STRING of the sidecars that checkpoint files name; V1 checkpoints name none."""
+    """Return path STRING of the sidecars that checkpoint files name; V1 checkpoints name none."""
     fields = StructType([StructField("sidecar", SIDECAR)])
     texts = [file for file in checkpoints if file.extension == "json"]
     names = [
@@ -267,8 +271,8 @@ def unreferenced(stored: DataFrame, sidecars: DataFrame) -> DataFrame:
 
 
 def _unused(snapshot: Snapshot, old: list[str], expired: set[str]) -> list[str]:
-    """The old sidecars that none of the remaining checkpoints names; none of them where one of
-    these checkpoints cannot be read.
+    """Return the old sidecars that none of the remaining checkpoints names; none of them where one
+    of these checkpoints cannot be read.
     """
     left = [
         file

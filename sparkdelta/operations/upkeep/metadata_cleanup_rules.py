@@ -50,7 +50,7 @@ def short_cutoff_time(now_ms: int, retention_ms: int) -> int:
 
 
 def is_abandoned(modification_time_ms: int, now_ms: int) -> bool:
-    """True if a file was at least a day old at the last midnight UTC.
+    """Return True if a file was at least a day old at the last midnight UTC.
 
     By then, no write in progress can still refer to it. PROTOCOL.md defines the rule for sidecars;
     it is also applied to temporary files.

@@ -38,12 +38,12 @@ Values = tuple[str | None, ...]
 
 def generate_manifests(snapshot: Snapshot, partitions: Collection[Values] | None = None) -> None:
     """Write the manifests of a version, each in the place of the one that is there, and delete
-    those of partitions that have no file.
+    the manifests of partitions without files.
 
     Parameters
     ----------
     partitions
-        The only partitions whose manifests are not those of this version; None if it is not known.
+        The only partitions whose manifests are outdated; None if it is not known.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _check_listable(snapshot: Snapshot) -> None:
 
 
 def _files(snapshot: Snapshot, partitions: Collection[Values] | None) -> DataFrame:
-    """VALUES and FILE of the live files."""
+    """Return VALUES and FILE of the live files."""
     names = snapshot.configuration.partition_columns
     values = [f"nullif({partition_value('partitionValues', name)}, '')" for name in names]
     files = snapshot.add_files()
@@ -122,7 +122,7 @@ def _files(snapshot: Snapshot, partitions: Collection[Values] | None) -> DataFra
 
 
 def _directories(snapshot: Snapshot) -> Iterator[str]:
-    """The partition directories that have a manifest; an empty one for that of the table."""
+    """Yield the partition directories that have a manifest; an empty one for that of the table."""
     for entry in snapshot.log.store.table_files().list_files(MANIFESTS):
         directory, _, name = entry.name.rpartition("/")
         if name == MANIFEST_NAME:

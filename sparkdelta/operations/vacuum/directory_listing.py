@@ -41,7 +41,7 @@ _DIRECTORIES = StructType(
 def list_directory(
     lister: FileLister, stage: Staging, options: Mapping[str, str], *, by_workers: bool
 ) -> DataFrame:
-    """The files and directories below the root of a lister.
+    """Return the files and directories below the root of a lister.
 
     One task begins. Tasks that find many entries leave directories for the next job, until none
     is left.

@@ -70,7 +70,7 @@ _ARROW = to_arrow_schema(DELETED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDeleter:
-    """Deletes files of a table, never outside its root.
+    """A deleter of files of a table, never outside its root.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ class FileLister:
         Parameters
         ----------
         budget
-            Once so many entries are listed, the directories that are left become pending.
+            The number of entries after which the remaining directories become pending.
 
         Raises
         ------

@@ -84,7 +84,7 @@ class Candidates:
     has_links
         True if there may be symbolic links, by which the log may name other files.
     missing_versions
-        The first and last of the commits that the log no longer has to tell all; None if it has
+        The first and last commits that the log lacks for a complete answer; None if it has
         them.
     """
 
@@ -96,7 +96,8 @@ class Candidates:
 
 
 def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
-    """The files and directories below the table's root, see `directory_listing.list_directory`.
+    """Return the files and directories below the table's root, see
+    `directory_listing.list_directory`.
 
     Parameters
     ----------
@@ -119,12 +120,12 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
 
 
 def is_near_workers(snapshot: Snapshot) -> bool:
-    """True if workers can list and delete the table's files without a JVM of their own."""
+    """Return True if workers can list and delete the table's files without a JVM of their own."""
     return worker_files(snapshot.log.spark, snapshot.path, {}).is_near(snapshot.path)
 
 
 def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> Candidates:
-    """The files below the table's root that an inventory lists.
+    """Return the files below the table's root that an inventory lists.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> 
 def from_log(
     snapshot: Snapshot, *, last: Version | None, end: Version | None, before_ms: int
 ) -> Candidates:
-    """The files that commits removed, and their change data files.
+    """Return the files that commits removed, and their change data files.
 
     Where the log has no commits back to the last run, the tombstones of the earliest version that
     can be read stand for them; these are all only if it had none of that age dropped.
@@ -189,8 +190,8 @@ def from_log(
 
 
 def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
-    """The remove actions (remove STRUCT) of all commits after a version. Checkpoints may lack those
-    that are older than the table's retention period.
+    """Return the remove actions (remove STRUCT) of all commits after a version. Checkpoints may
+    lack those that are older than the table's retention period.
 
     Raises
     ------
@@ -212,7 +213,7 @@ def removed_since(snapshot: Snapshot, version: Version | None) -> DataFrame:
 
 
 def _removes(commits: CommitRange) -> DataFrame:
-    """The rows with a remove action; other lines are not parsed."""
+    """Return the rows with a remove action; other lines are not parsed."""
     fields = StructType([FILE_REFERENCES["remove"]])
     return commits.parsed(fields).filter("remove.path IS NOT NULL")
 

@@ -178,10 +178,10 @@ def vacuum(
         The retention period; by default `delta.deletedFileRetentionDuration`, or a week.
     mode
         ``full`` lists all files below the root. ``lite`` deletes only what commits since the last
-        run removed, by the log: it takes as long as there are such files, and leaves those of
-        failed writes.
+        run removed, by the log: it takes as long as there are such files, and leaves the
+        files of failed writes.
     dry_run
-        True to only tell what would be deleted.
+        True to only report the files to delete.
     inventory
         The files below the root, such as an inventory of an object store, instead of a listing:
         path STRING (absolute), length LONG, isDir BOOLEAN, modificationTime LONG (milliseconds
@@ -285,7 +285,9 @@ def vacuum_table(found: Snapshot, wanted: VacuumOptions) -> VacuumResult:
 
 
 def _latest_before(snapshot: Snapshot, before_ms: int) -> Version | None:
-    """The version that was the latest when the retention period began; None if none is readable."""
+    """Return the version that was the latest when the retention period began; None if none is
+    readable.
+    """
     store = snapshot.log.store
     commits = readable_commits(list_log_files(store), path=snapshot.path)
     in_commit = snapshot.configuration.in_commit_timestamps
@@ -293,7 +295,7 @@ def _latest_before(snapshot: Snapshot, before_ms: int) -> Version | None:
 
 
 def _last_covered(snapshot: Snapshot) -> Version | None:
-    """The newest version that the last run covered; None if unknown, or of another table."""
+    """Return the newest version that the last run covered; None if unknown, or of another table."""
     try:
         version = parse_last_vacuum(snapshot.log.store.read([LAST_VACUUM_INFO])[0])
     except FileNotFoundError:
@@ -403,5 +405,5 @@ def _operation(name: str, parameters: Mapping[str, Parameter], **metrics: int) -
 
 
 def checks_retention(spark: SparkSession) -> bool:
-    """True unless the session's settings disable the check of the retention period."""
+    """Return True unless the session's settings disable the check of the retention period."""
     return str(spark.conf.get(RETENTION_CHECK, "true")).lower() != "false"

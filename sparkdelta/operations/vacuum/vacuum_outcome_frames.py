@@ -30,7 +30,7 @@ TO_RESOLVE = "to resolve"
 to a file below the root."""
 
 MAX_OUTCOMES = 20
-"""An upper bound of the outcomes of files and those of directories together."""
+"""An upper bound of the outcomes of files and directories together."""
 
 _REASONS = (VECTOR, LIVE, REMOVED)
 """The reasons in order of precedence, for a file that is needed several times."""
@@ -39,7 +39,7 @@ _REASON_NAMES = f"array({', '.join(map(text_literal, _REASONS))})"
 
 
 def needed_files(actions: DataFrame, *, since_ms: int) -> DataFrame:
-    """The files that the live files and the tombstones of a retention period refer to.
+    """Return the files that the live files and the tombstones of a retention period refer to.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def needed_files(actions: DataFrame, *, since_ms: int) -> DataFrame:
 
 
 def files_of(actions: DataFrame, *columns: str) -> DataFrame:
-    """The data files of actions, and the files of their deletion vectors.
+    """Return the data files of actions, and the files of their deletion vectors.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def outcomes(
         path STRING, reason STRING; or, of a file elsewhere on the local disk, place STRING: its
         absolute path.
     before_ms
-        The begin of the retention period: only what is older can be deleted.
+        The begin of the retention period: only older files can be deleted.
     root
         The path of the table on the local disk, if its needed files are to be resolved, too.
 
@@ -192,8 +192,8 @@ def _row(path: str, length: str, is_directory: str, outcome: str) -> str:
 
 
 def removed_files(removes: DataFrame, *, table_root: str) -> DataFrame:
-    """The files below the table's root that remove actions and their deletion vectors name, as
-    `entries` of `outcomes`; as old as the action.
+    """Return the files below the table's root that remove actions and their deletion vectors name,
+    as `entries` of `outcomes`; as old as the action.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def removed_files(removes: DataFrame, *, table_root: str) -> DataFrame:
 
 
 def change_files(changes: DataFrame, *, table_root: str) -> DataFrame:
-    """The change data files of cdc actions, as `entries` of `outcomes`.
+    """Return the change data files of cdc actions, as `entries` of `outcomes`.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def change_files(changes: DataFrame, *, table_root: str) -> DataFrame:
 
 
 def inventory_entries(inventory: DataFrame, *, table_root: str, visible: str) -> DataFrame:
-    """The files of an inventory below the table's root, as `entries` of `outcomes`.
+    """Return the files of an inventory below the table's root, as `entries` of `outcomes`.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def vacuum_retention_ms(
 
 
 def is_logged(table_root: str) -> bool:
-    """True if delta-spark commits the start and end of VACUUM to storage of this kind."""
+    """Return True if delta-spark commits the start and end of VACUUM to storage of this kind."""
     scheme = scheme_and_authority(table_root).partition(":")[0].lower()
     return scheme in _LOGGED_SCHEMES
 

@@ -120,7 +120,7 @@ def file_findings(files: DataFrame, checker: FileChecker) -> DataFrame:
 
     A data file must exist with the size in the log, and a deletion vector must match its
     descriptor. With `with_footers`, a data file must also have a valid footer and `numRecords`
-    rows, and the bounds in the log must include those of its row groups.
+    rows, and the bounds in the log must include the bounds of its row groups.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class _StoredStatistics:
         return None
 
     def is_within(self, statistics: pq.Statistics, low: Any, high: Any) -> bool:
-        """Return True if the bounds of a row group are within those of the log."""
+        """Return True if the bounds of a row group are within the bounds of the log."""
         least, greatest = statistics.min_raw, statistics.max_raw
         if self.factor is None:
             above = isinstance(low, str) and low.encode() > least and len(least) < _LONGEST_TEXT

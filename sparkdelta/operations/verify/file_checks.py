@@ -33,7 +33,7 @@ def file_checker(
     with_footers: bool = False,
     columns: tuple[tuple[str, ...], ...] = (),
 ) -> FileChecker:
-    """A checker of the files of a table, for workers."""
+    """Return a checker of the files of a table, for workers."""
     return FileChecker(
         files=worker_files(spark, table_root, {}),
         table_root=table_root,

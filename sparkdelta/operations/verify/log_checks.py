@@ -67,7 +67,7 @@ _STATISTICS = (WRITE_STATS_AS_JSON, WRITE_STATS_AS_STRUCT)
 
 @dataclass(slots=True)
 class LogChecks:
-    """Checks of the checkpoints and log compactions, which are read instead of commits.
+    """A check of the checkpoints and log compactions, which are read instead of commits.
 
     Attributes
     ----------
@@ -89,8 +89,8 @@ class LogChecks:
     broken: list[str] = field(default_factory=list)
 
     def state(self, version: Version | None) -> Snapshot:
-        """A version, read without checksums and, if possible, without compactions and damaged
-        checkpoints.
+        """Return a version, read without checksums and, if possible, without compactions and
+        damaged checkpoints.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class LogChecks:
             return self._open(version, checksums)
 
     def checkpoints(self) -> Iterator[Checkpoint]:
-        """All complete checkpoints, the oldest first: of one version there may be several."""
+        """Yield all complete checkpoints, the oldest first: of one version there may be several."""
         left = [file for file in self.files if file.kind.is_checkpoint]
         found: list[Checkpoint] = []
         while complete := complete_checkpoints(left):
@@ -114,7 +114,7 @@ class LogChecks:
         yield from sorted(found, key=lambda checkpoint: checkpoint.version)
 
     def compactions(self) -> list[LogFile]:
-        """The log compactions whose commits are all in the log."""
+        """Return the log compactions whose commits are all in the log."""
         commits = {file.version for file in self.files if file.kind is LogFileKind.COMMIT}
         return [
             file
@@ -124,8 +124,8 @@ class LogChecks:
         ]
 
     def of_checkpoint(self, checkpoint: Checkpoint) -> list[Finding] | None:
-        """The findings about a checkpoint, or about the commits before it if they are at fault;
-        None where the log before it is not there any more.
+        """Return the findings about a checkpoint, or about the commits before it if they are at
+        fault; None where the log before it is not there any more.
         """
         names = [file.name for file in checkpoint.files]
         try:
@@ -176,7 +176,9 @@ class LogChecks:
         return self._of_witness(names, first, checkpoint.version, found) or found
 
     def of_compaction(self, file: LogFile) -> list[Finding]:
-        """The findings about one of `compactions`, or about its commits if they are at fault."""
+        """Return the findings about one of `compactions`, or about its commits if they are at
+        fault.
+        """
         assert file.end_version is not None
         root = self.store.table_root
         commits = commits_between(self.files, file.version, file.end_version, path=root)
@@ -198,7 +200,7 @@ class LogChecks:
         return self._of_witness([file.name], file.version, file.end_version, found) or found
 
     def _of_commits(self, error: DeltaError, first: Version, last: Version) -> list[Finding]:
-        """The findings about commits that cannot be replayed, given the error of the replay."""
+        """Return the findings about commits that cannot be replayed, with the error of replay."""
         wanted = [f for f in self.files if f.kind is LogFileKind.COMMIT]
         wanted = [f for f in wanted if first <= f.version <= last]
         try:
@@ -220,8 +222,8 @@ class LogChecks:
     def _of_witness(
         self, names: Sequence[str], first: Version, last: Version, found: Sequence[Finding]
     ) -> list[Finding]:
-        """The finding that commits are damaged, where a version checksum agrees with a checkpoint
-        or compaction that differs from them; else none.
+        """Return the finding that commits are damaged, where a version checksum agrees with a
+        checkpoint or compaction that differs from them; else none.
         """
         checksums = [f for f in self.files if f.kind is LogFileKind.VERSION_CHECKSUM]
         aside = {
@@ -269,7 +271,7 @@ class LogChecks:
 
 
 def _features(protocol: Protocol) -> tuple[object, ...]:
-    """The versions and features of a protocol, independent of the order of its lists."""
+    """Return the versions and features of a protocol, independent of the order of its lists."""
     lists = protocol.reader_features, protocol.writer_features
     sets = (None if one is None else frozenset(one) for one in lists)
     return protocol.min_reader_version, protocol.min_writer_version, *sets
@@ -280,7 +282,7 @@ def _is_delta(file: LogFile) -> bool:
 
 
 def _differing(stored: Snapshot, replay: Snapshot, now_ms: int) -> DataFrame:
-    """path STRING, problem STRING."""
+    """Return findings, path STRING and problem STRING."""
     facts = (_facts(snapshot, replay, now_ms) for snapshot in (stored, replay))
     frames = [
         disagreements(*facts, of="checkpoint"),
@@ -296,7 +298,7 @@ def _differing(stored: Snapshot, replay: Snapshot, now_ms: int) -> DataFrame:
 
 
 def _facts(snapshot: Snapshot, replay: Snapshot, now_ms: int) -> DataFrame:
-    """The facts of a version that a checkpoint must have, for `disagreements`."""
+    """Return the facts of a version that a checkpoint must have, for `disagreements`."""
     root, properties = replay.path, replay.properties
     expired_at_ms = now_ms - deleted_file_retention_ms(properties)
     with_records = not all(is_off(properties, name) for name in _STATISTICS)
@@ -311,7 +313,7 @@ def _facts(snapshot: Snapshot, replay: Snapshot, now_ms: int) -> DataFrame:
 
 
 def _failure(facts: DataFrame) -> DeltaError | None:
-    """The error of reading all facts; None if there is none."""
+    """Return the error of reading all facts; None if there is none."""
     try:
         count = facts.agg(F.count("*").alias("n"))
         read_rows(count, what="number of verification findings", bound=1)

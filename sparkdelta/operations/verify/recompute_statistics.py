@@ -66,17 +66,17 @@ def recompute_statistics(
     where: str | Column | None = None,
     columns: Sequence[str] | None = None,
 ) -> StatisticsResult:
-    """Commit the statistics of files as their footers tell them, for files that have none or wrong
+    """Commit the statistics in the footers of files, for files that have none or wrong
     ones. No row is read.
 
-    Files with deletion vectors get wide bounds. Bounds that a footer does not tell are left out.
+    Files with deletion vectors get wide bounds. Bounds that a footer lacks are left out.
 
     Parameters
     ----------
     where
         Only the partitions that match a condition on partition columns.
     columns
-        Columns, or fields such as ``s.x``, whose statistics are computed while those of others stay
+        Columns, or fields such as ``s.x``, whose statistics are computed while the others stay
         as they are. By default the columns with statistics of the table's properties; other columns
         then have none.
 
@@ -143,7 +143,7 @@ def recompute_statistics(
 
 
 def _physical_columns(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[ColumnPath, ...]:
-    """The physical paths of columns and of the fields in them; by default of all that have
+    """Return the physical paths of columns and of the fields in them; by default of all that have
     statistics.
     """
     if names is None:

@@ -1,4 +1,4 @@
-"""Mend what is wrong with a table without losing rows.
+"""Repairs of a table that lose no rows.
 
 References
 ----------
@@ -115,7 +115,7 @@ class RepairResult(Result):
 
 
 def repair(spark: SparkSession, path: str, *, dry_run: bool = True) -> RepairResult:
-    """Mend what `verify` finds wrong with a table, as far as no row can be lost by it.
+    """Repair what `verify` finds in a table, where no row can be lost.
 
     Checkpoints and log compactions that differ from the commits, or cannot be read, are put aside
     under other names, if their versions can be read without them. They stay where a version
@@ -211,7 +211,7 @@ def _mended(result: RepairResult, files: Sequence[str], change: str, *checks: st
 
 
 def _replaceable(spark: SparkSession, store: LogStore, found: Verification) -> Iterator[str]:
-    """The damaged compactions and checkpoints whose last versions can be read without them."""
+    """Yield the damaged compactions and checkpoints whose versions can be read without them."""
     damaged = {path for check, path, _ in _shown(found) if check == COMPACTION}
     damaged.update(found.broken_checkpoints)
     files = list_log_files(store)
@@ -230,7 +230,7 @@ def _replaceable(spark: SparkSession, store: LogStore, found: Verification) -> I
 def _is_readable(
     spark: SparkSession, store: LogStore, version: Version, without: Sequence[str]
 ) -> bool:
-    """True if the whole state of a version can be read without some files of the log."""
+    """Return True if the whole state of a version can be read without some files of the log."""
     try:
         checksum_of_state(
             open_snapshot(spark, store.table_root, version=version, store=store, without=without)

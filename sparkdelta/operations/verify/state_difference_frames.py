@@ -173,7 +173,7 @@ def narrower_statistics(
     """Return the files whose statistics in a checkpoint could skip them wrongly.
 
     A checkpoint may omit bounds and truncate timestamps to milliseconds. Otherwise its bounds must
-    include those of the log, and its null counts must be equal.
+    include the bounds of the log, and its null counts must be equal.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsReader:
-    """Reads the statistics of files from their footers.
+    """A reader of statistics from the footers of files.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def recomputed_statistics(files: DataFrame, reader: StatisticsReader) -> DataFra
 def _with_others(
     old: dict[str, Any], new: dict[str, Any], columns: tuple[tuple[str, ...], ...]
 ) -> dict[str, Any]:
-    """The new facts of columns, and the old ones of others."""
+    """Return the new facts of columns, and the old ones of others."""
     facts = dict(old)
     for name in {path[0] for path in columns}:
         inner = tuple(path[1:] for path in columns if path[0] == name and len(path) > 1)

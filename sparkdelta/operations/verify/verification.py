@@ -143,9 +143,9 @@ def verify(
     The log must contain every commit and no file of a later version. Every complete checkpoint must
     have its sidecars with the recorded sizes and agree with replay of the log before it, as far as
     that still exists: no file or unexpired tombstone is missing, and no min/max value or typed
-    partition value would skip a file that those of the log would not. Every log compaction must
+    partition value would skip a file that the log's would not. Every log compaction must
     agree with its commits. Where a version checksum agrees with a checkpoint or compaction and not
-    with the commits, the commits are what is reported. The version must be replayable, and its
+    with the commits, the commits are reported. The version must be replayable, and its
     version checksum complete and equal to the replayed state. Every live data file must exist with
     the logged size, and every deletion vector must match its descriptor. Replay does not use
     checkpoints and compactions with findings.
@@ -228,7 +228,7 @@ class _Run:
         self.checks.append(check)
 
     def check_checksum(self, snapshot: Snapshot) -> None:
-        """PROTOCOL.md#state-validation"""
+        """Check the version checksum, see PROTOCOL.md#state-validation."""
         checksum_files = [
             f
             for f in self.log.files
@@ -266,13 +266,13 @@ class _Run:
         )
 
     def check_checkpoints(self) -> None:
-        """PROTOCOL.md#checkpoints"""
+        """Check the checkpoints against replay, see PROTOCOL.md#checkpoints."""
         found = [self.log.of_checkpoint(checkpoint) for checkpoint in self.log.checkpoints()]
         replayed = [findings for findings in found if findings is not None]
         self._of_log(CHECKPOINT, replayed)
 
     def check_compactions(self) -> None:
-        """PROTOCOL.md#log-compaction-files"""
+        """Check the log compactions, see PROTOCOL.md#log-compaction-files."""
         self._of_log(COMPACTION, [self.log.of_compaction(file) for file in self.log.compactions()])
 
     def _of_log(self, name: str, found: Sequence[Sequence[Finding]]) -> None:
@@ -283,7 +283,7 @@ class _Run:
         self.local(name, len(found), new)
 
     def check_files(self, snapshot: Snapshot, *, footers: bool) -> None:
-        """PROTOCOL.md#data-files"""
+        """Check data files and deletion vectors, see PROTOCOL.md#data-files."""
         columns = bounded_columns(snapshot.configuration.statistics) if footers else ()
         checker = file_checker(self.spark, snapshot.path, with_footers=footers, columns=columns)
         try:
@@ -327,7 +327,7 @@ class _Run:
 
 
 def _log_findings(files: Sequence[LogFile]) -> list[Finding]:
-    """PROTOCOL.md#delta-log-entries-1"""
+    """Return the findings about names of log files, see PROTOCOL.md#delta-log-entries-1."""
     empty = [
         (LOG, file.name, "has no bytes")
         for file in files

@@ -132,7 +132,7 @@ class PreparedCommit:
         )
 
     def table_after(self, read_state: ReadState) -> tuple[actions.Protocol, actions.Metadata]:
-        """Protocol and metaData of the table after the commit."""
+        """Return the protocol and metaData of the table after the commit."""
         protocol = self.staged.protocols[0] if self.staged.protocols else read_state.protocol
         metadata = self.staged.metadata[0] if self.staged.metadata else read_state.metadata
         assert protocol is not None
@@ -182,7 +182,7 @@ if the commit file is gone."""
 
 @dataclass(frozen=True, slots=True)
 class Committer:
-    """Commits to the log of one table.
+    """A writer of commits to the log of one table.
 
     Attributes
     ----------
@@ -314,8 +314,8 @@ class Committer:
         return f'"{TRANSACTION_ID}":"{txn_id}"' in line.decode("utf-8", errors="replace")
 
     def _commits_from(self, version: Version, path: str) -> list[LogFile]:
-        """The winning commits in order, up to the first that the listing lacks: while others write,
-        a listing of a large local directory may show a version and not the one before.
+        """Return the winning commits in order, up to the first that the listing lacks: while others
+        write, a listing of a large local directory may show a version and not the one before.
         """
         files = list_log_files(self.store, listing_prefix(version))
         listed = [file for file in files if file.kind is LogFileKind.COMMIT]
@@ -412,7 +412,7 @@ def _lines(
 def _row_id_marks(
     domains: Iterable[actions.DomainMetadata], *, path: str, version: Version
 ) -> list[int]:
-    """The row id high-water mark of the domains of a commit; empty if it has none."""
+    """Return the row id high-water mark of the domains of a commit; empty if it has none."""
     return [
         high_water_mark(domain, path=path, version=version)
         for domain in domains
@@ -429,7 +429,7 @@ def _had_timestamps(read_state: ReadState) -> bool:
 def _read_state_after(
     read_state: ReadState, winner: WinningCommit, file: LogFile, path: str
 ) -> ReadState:
-    """The state to commit against after a winning commit without conflicts."""
+    """Return the state to commit against after a winning commit without conflicts."""
     timestamp = winner.commit_info.get("inCommitTimestamp")
     marks = _row_id_marks(winner.domains, path=path, version=winner.version)
     return replace(

@@ -41,7 +41,7 @@ _FILE_LINES = ('{"add":', '{"remove":', '{"cdc":')
 
 @dataclass(frozen=True, slots=True)
 class DriverConflictDetector:
-    """Detects conflicts of a transaction whose read set and removes are values.
+    """A detector of conflicts of a transaction whose read set and removes are values.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class DriverConflictDetector:
         Returns the added files of a commit that may match the predicates of `read`, if more is to
         decide than partition values.
     rebase
-        Unites deletion vectors with those of a commit; None to let them conflict.
+        Unites deletion vectors with the vectors of a commit; None to let them conflict.
     """
 
     store: LogStore
@@ -138,6 +138,6 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
 
 
 def _is_file_line(line: str) -> bool:
-    """True if a line certainly holds a file action and nothing else."""
+    """Return True if a line certainly holds a file action and nothing else."""
     is_one = line.startswith(_FILE_LINES) and line.rstrip().endswith("}}")
     return is_one and not any(name in line for name in _OTHER_ACTIONS)

@@ -145,8 +145,8 @@ class WinningCommit:
         return self.commit_info.get("isBlindAppend") is True
 
     def adds_for(self, read: ReadSet) -> bool:
-        """True if the commit's added files can conflict with a read set; files that were only
-        committed again conflict only with readers of row ids.
+        """Return True if the commit's added files can conflict with a read set; files that were
+        only committed again conflict only with readers of row ids.
         """
         return read.row_ids or self.operation not in RECOMMITS
 

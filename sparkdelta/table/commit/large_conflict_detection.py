@@ -73,7 +73,7 @@ _ADDS = pa.schema(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkConflictDetector:
-    """Detects conflicts with large commits by Spark; small ones are left to `small`.
+    """A detector of conflicts with large commits, by Spark; `small` handles small ones.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class SparkConflictDetector:
         read_files: DataFrame | None = None,
         removed_files: DataFrame | None = None,
     ) -> SparkConflictDetector:
-        """The detector of a transaction that read a snapshot."""
+        """Return the detector of a transaction that read a snapshot."""
         table, log, root = snapshot.configuration, snapshot.log, snapshot.path
         skipping = tuple(
             DataSkipping.of(
@@ -191,7 +191,7 @@ class SparkConflictDetector:
 def files_that_may_match(
     winner: WinningCommit, *, spark: SparkSession, skipping: Sequence[DataSkipping]
 ) -> tuple[AddFile, ...]:
-    """The added files that may hold a row for which a predicate is true."""
+    """Return the added files that may hold a row for which a predicate is true."""
     if not winner.adds or not skipping:
         return ()
     adds = [

@@ -87,7 +87,7 @@ def _is_new() -> Column:
 
 
 def _num_records() -> Column:
-    """The number of rows of a file; null if its statistics have none, or a negative one."""
+    """Return the number of rows of a file; null if its statistics have none, or a negative one."""
     count = F.expr(f"{from_json_text('add.stats', _STATS)}.numRecords")
     return F.when(count >= 0, count)
 

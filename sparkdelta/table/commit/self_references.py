@@ -22,7 +22,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
 def are_of_table(rows: DataFrame, snapshot: Snapshot) -> bool:
-    """True if rows are made from rows of a table, as far as `version_read` can tell.
+    """Return True if rows are made from rows of a table, as far as `version_read` finds.
 
     Raises
     ------

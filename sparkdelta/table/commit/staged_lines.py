@@ -27,7 +27,7 @@ from sparkdelta.table.log.commit_line_frames import action_totals, file_action_l
 from sparkdelta.table.snapshot.staging import Staging
 
 LINES_PER_FILE = 20_000
-"""The number of lines in a file; the driver holds those of one file at a time, some ten MB."""
+"""The number of lines in a file; the driver holds one file at a time, some ten MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class StagedLines:
         return self._written(numbered, f"lines-{version}")
 
     def chunks(self) -> Iterator[bytes]:
-        """The lines, one file at a time."""
+        """Yield the lines, one file at a time."""
         for name in self._files:
             yield self._stage.read(*name.split("/"))
 

@@ -131,7 +131,8 @@ class Transaction(PreparedCommit):
     def of(
         cls, snapshot: Snapshot, operation: Operation, **actions: Unpack[_Actions]
     ) -> Transaction:
-        """The transaction of a version that was read, in the session and the log of its snapshot.
+        """Return the transaction of a version that was read, in the session and the log of its
+        snapshot.
 
         Parameters
         ----------
@@ -229,7 +230,9 @@ class Transaction(PreparedCommit):
 
 
 def last_transaction_version(snapshot: Snapshot, app_id: str) -> int | None:
-    """The version of the last transaction that an application committed; None if it has none."""
+    """Return the version of the last transaction that an application committed; None if it has
+    none.
+    """
     rows = read_rows(
         snapshot.transactions().filter(F.col("appId") == app_id),
         what="transaction of an application",
@@ -255,7 +258,7 @@ def row_id_high_watermark(snapshot: Snapshot) -> int:
 
 
 def _removed_totals(staged: StagedActions, lines: StagedLines | None) -> tuple[int, int]:
-    """The number and bytes of the files that a commit removes."""
+    """Return the number and bytes of the files that a commit removes."""
     files, size = len(staged.removes), sum(remove.size or 0 for remove in staged.removes)
     return (
         (files, size) if lines is None else (files + lines.num_removes, size + lines.removed_bytes)
