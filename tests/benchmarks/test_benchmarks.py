@@ -79,7 +79,7 @@ def test_being_faster_is_a_target_too() -> None:
     assert "| >= 4x faster: met |" in as_table([met])
 
 
-def test_what_could_not_be_measured_is_said() -> None:
+def test_failed_measurements_are_reported() -> None:
     missing = NotMeasured("suite", "another engine", "Traceback:\n  ...\nit is not here")
     assert as_table([_comparison(1.0), missing]).endswith("- suite: another engine: it is not here")
 

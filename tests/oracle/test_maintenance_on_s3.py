@@ -55,7 +55,7 @@ def session(scratch: Path, settings: dict[str, str]) -> SparkSession:
 
 
 @pytest.mark.parametrize("step", ["deep_clones", "conversion", "manifests", "maintenance"])
-def test_what_is_done_on_s3(worker: SparkWorker, step: str) -> None:
+def test_maintenance_on_s3_gives_the_expected_result(worker: SparkWorker, step: str) -> None:
     found: dict[str, Any] = worker.run(f"{_MODULE}:{step}")
     for name, (one, other) in found.items():
         assert one == other, name

@@ -178,7 +178,7 @@ def test_an_external_table_is_created_by_its_old_method(
         enabled.sql("DROP TABLE IF EXISTS cat_e")
 
 
-def test_what_delta_spark_refuses_is_a_delta_error(enabled: SparkSession, name: str) -> None:
+def test_refused_methods_raise_delta_errors(enabled: SparkSession, name: str) -> None:
     """Nothing that PySpark's method does on its way to a Delta table is Spark's own error."""
     owners = {
         "Catalog": enabled.catalog,

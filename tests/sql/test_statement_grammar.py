@@ -294,7 +294,9 @@ def test_merge() -> None:
         ("CREATE TABLE t (a INT) USING delta TBLPROPERTIES (provider = 'x')", (1, 50)),
     ],
 )
-def test_what_is_understood_in_part_is_refused(text: str, place: tuple[int, int] | None) -> None:
+def test_statements_with_unknown_words_are_refused(
+    text: str, place: tuple[int, int] | None
+) -> None:
     with pytest.raises(StatementSyntaxError) as raised:
         parsed(text)
     assert place is None or (raised.value.line, raised.value.column) == place

@@ -352,7 +352,7 @@ def test_names_and_queries_as_spark_has_them(enabled: SparkSession, table_path: 
     assert snapshot.schema.names == ["w", "id", "v"]
 
 
-def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str) -> None:
+def test_refused_statements_change_nothing(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     enabled.range(3).write.format("delta").save(table_path)
     for text in (

@@ -91,7 +91,7 @@ def test_many_columns():
     assert found_ids(rewritten(written.getvalue(), ids)) == ids
 
 
-def test_what_is_no_file_of_these_columns():
+def test_files_without_the_columns_are_refused():
     data = parquet()
     with pytest.raises(ValueError, match="without"):
         rewritten(data, {("l", "element"): 1})

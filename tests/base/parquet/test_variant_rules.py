@@ -76,7 +76,7 @@ def test_large_objects_and_arrays() -> None:
     assert int.from_bytes(array[1:5], "little") == 300
 
 
-def test_what_is_malformed() -> None:
+def test_malformed_variants_are_refused() -> None:
     names = Dictionary.parse(METADATA)
     with pytest.raises(MalformedVariantError):
         Dictionary.parse(b"\x02\x00")

@@ -161,7 +161,7 @@ def test_connect_columns(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["try_add(i, 1) > 0", "try_divide(1, i) > 0", "like(s, 'a', '#')"])
-def test_what_no_operator_says(spark: SparkSession, text: str) -> None:
+def test_expressions_without_an_operator_are_unusable(spark: SparkSession, text: str) -> None:
     """Null where the operator fails; a pattern with an escape character of its own."""
     assert isinstance(of_classic(spark, classic.expr(text)), Unusable)
 
@@ -260,7 +260,7 @@ def test_names_of_connect_are_no_sql(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.", "", "a..b", "`a`b", "`a", "x"])
-def test_what_is_no_name_is_left_to_spark(name: str) -> None:
+def test_odd_column_names_are_left_to_spark(name: str) -> None:
     found = parse_connect_column(connect.col(name) < 5, SCHEMA, time_zone="UTC")
     assert isinstance(found, Unusable)
 

@@ -204,7 +204,7 @@ def test_a_timestamp_without_a_zone_is_in_the_sessions() -> None:
         "((((",
     ],
 )
-def test_what_is_left_to_spark(text: str) -> None:
+def test_ambiguous_conditions_are_left_to_spark(text: str) -> None:
     found = parsed(text)
     assert isinstance(found, Unusable)
     assert found.reason
@@ -255,7 +255,7 @@ def test_deep_nesting_is_left_to_spark_or_understood() -> None:
         "- 1::STRING = s",
     ],
 )
-def test_what_spark_may_read_in_another_way(text: str) -> None:
+def test_ambiguous_names_are_unusable(text: str) -> None:
     columns = [StructField(name, IntegerType()) for name in ("0xAB", "5a", "é")]
     schema = StructType([*SCHEMA.fields, *columns])
     assert isinstance(parse_condition(text, schema, time_zone="UTC"), Unusable)

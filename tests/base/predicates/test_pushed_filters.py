@@ -80,7 +80,7 @@ def test_moments_are_in_utc() -> None:
         "($.t > CAST(DATE '2024-01-01' AS TIMESTAMP))",
     ],
 )  # fmt: skip
-def test_what_may_depend_on_settings_is_not(text: str) -> None:
+def test_filters_that_may_depend_on_settings_are_unusable(text: str) -> None:
     found = _parsed(text)
     assert not is_usable(found)
     beside = _parsed(f"(($.i = 5) AND {text})") if text else None

@@ -63,5 +63,5 @@ def test_comparisons_become_a_list(text: str, expected: str) -> None:
         f"{any_of('d = {}', MANY[1:])} OR d = 0D",
     ],
 )
-def test_what_a_list_would_compare_in_another_way_stays(text: str) -> None:
+def test_comparisons_that_a_list_would_change_stay(text: str) -> None:
     assert lists(text) == parsed(text)

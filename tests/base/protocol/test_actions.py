@@ -70,7 +70,7 @@ def test_protocols(document, expected):
     assert Protocol.from_dict(document) == expected
 
 
-def test_what_they_show():
+def test_actions_print_briefly():
     names = [{"name": f"c{n}"} for n in range(12)]
     metadata = Metadata(id="7", schema_string=json.dumps({"fields": names, "type": "struct"}))
     assert "columns=[c0, " in repr(metadata)

@@ -25,13 +25,15 @@ from sparkdelta.exceptions import InvalidArgumentError
         (lambda v: arguments.checked_names(v, "c"), [None], ["age", [1], [["a"]]]),
     ],
 )  # fmt: skip
-def test_what_is_refused(check: Callable[[Any], Any], right: list[Any], wrong: list[Any]) -> None:
+def test_wrong_input_is_refused(
+    check: Callable[[Any], Any], right: list[Any], wrong: list[Any]
+) -> None:
     assert [check(value) for value in right] == right
     for value in wrong:
         with pytest.raises(InvalidArgumentError):
             check(value)
 
 
-def test_what_becomes_a_text_or_tuple() -> None:
+def test_arguments_become_texts_and_tuples() -> None:
     assert arguments.checked_path(Path("/t")) == "/t"
     assert arguments.checked_names(["a", "b"], "c") == ("a", "b")

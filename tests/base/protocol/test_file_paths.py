@@ -109,7 +109,7 @@ def test_different_paths_stay_different():
 
 
 @given(st.text(st.characters(exclude_characters=":", exclude_categories=["Cs"]), min_size=1))
-def test_what_is_encoded_is_decoded(path):
+def test_encoded_paths_are_decoded(path):
     assert decode_path(quote(path)) == path
     assert canonical_path(quote(path), "file:/t") == canonical_path(
         path.replace("%", "%25"), "file:/t"

@@ -72,7 +72,7 @@ def test_a_change_adds_up(files: Files, added: Files, data: st.DataObject) -> No
     assert found.plus(totals(added)) == totals(after + added)
 
 
-def test_what_cannot_be_is_noticed() -> None:
+def test_impossible_totals_are_unknown() -> None:
     """A file is gone that was not there; a file of another size."""
     assert totals([(10, 0)]).plus(totals([(2000, 0)], sign=-1)) is None
     assert totals([(10, 0)]).plus(totals([(10, 5)], sign=-1)) is None
@@ -99,6 +99,6 @@ def test_the_wire_form() -> None:
         {"totalBytes": None},
     ],
 )
-def test_what_is_no_histogram(change: dict[str, object]) -> None:
+def test_malformed_histograms_are_unknown(change: dict[str, object]) -> None:
     assert FileSizeHistogram.from_dict({**totals([]).sizes.to_dict(), **change}) is None
     assert FileSizeHistogram.from_dict([]) is None

@@ -37,7 +37,7 @@ def protocol(*features):
          {V3: "true", TRACKED: "true", VECTORS: "true", **MAPPED}, 3),
     ],
 )  # fmt: skip
-def test_what_is_active(features, configuration, version):
+def test_compatibility_version_follows_the_properties(features, configuration, version):
     assert iceberg_version(protocol(*features), configuration) == version
 
 
@@ -59,7 +59,7 @@ def test_what_is_active(features, configuration, version):
          "WRONG_REQUIRED_TABLE_PROPERTY"),
     ],
 )  # fmt: skip
-def test_what_it_excludes(features, configuration, violation):
+def test_incompatible_features_and_types_are_refused(features, configuration, violation):
     with raises("DELTA_ICEBERG_COMPAT_VIOLATION") as raised:
         iceberg_version(protocol(*features), configuration)
     assert raised.value.violation == violation

@@ -124,7 +124,7 @@ def test_timestamps_without_a_zone_are_of_the_writers_zone(text, expected):
         ("x", "struct"),
     ],
 )
-def test_what_is_no_value_of_the_type(text, data_type):
+def test_values_of_another_type_are_refused(text, data_type):
     with pytest.raises(InvalidPartitionValueError) as caught:
         parse_partition_value(text, data_type, column="p")
     error = caught.value

@@ -97,7 +97,7 @@ def test_values(name, good, bad):
         assert raised.value.argument == f"delta.{name}"
 
 
-def test_what_is_no_text():
+def test_property_values_must_be_texts():
     with pytest.raises(InvalidArgumentError):
         requested_properties({"delta.appendOnly": True})
 

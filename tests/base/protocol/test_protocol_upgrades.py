@@ -228,7 +228,7 @@ def test_nothing_is_missing():
     assert upgraded_protocol(old, ["typeWidening"]) is old
 
 
-def test_what_metadata_asks_for():
+def test_properties_and_fields_require_features():
     """Active Features"""
     assert metadata_features({"delta.enableRowTracking": "false", "mine": "true"}, {}) == set()
     found = metadata_features(

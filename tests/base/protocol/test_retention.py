@@ -34,7 +34,7 @@ def test_intervals(text: str, wanted: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "interval", "1 month", "interval 1 year", "7", "week", "1 week x", "-1 day"]
 )
-def test_what_is_no_interval(text: str) -> None:
+def test_malformed_intervals_are_refused(text: str) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         interval_ms("delta.x", text)
     assert raised.value.argument == "delta.x"

@@ -223,12 +223,12 @@ def writes(*features):
 
 @pytest.mark.parametrize("name", [*BINDING_DATA_ONLY, "domainMetadata", "inCommitTimestamp"])
 @pytest.mark.parametrize("writing", Writing)
-def test_what_binds_data_alone_does_not_stop_the_log(name, writing):
+def test_rules_of_data_files_do_not_stop_log_maintenance(name, writing):
     check_writable(writes(name), path="/t", writing=writing)
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_what_can_be_read_can_be_maintained(name):
+def test_readable_tables_can_be_maintained(name):
     check_writable(tables(name), path="/t", writing=Writing.LOG_FILES)
 
 
@@ -255,7 +255,7 @@ def test_every_feature_that_cannot_be_written_is_named():
 
 
 @pytest.mark.parametrize("name", ["redirectReaderWriter-preview", "geospatial", "x"])
-def test_what_cannot_be_read_cannot_be_written(name):
+def test_unreadable_tables_cannot_be_written(name):
     with raises("DELTA_UNSUPPORTED_FEATURES_FOR_READ"):
         check_writable(tables(name), path="/t")
 

@@ -24,7 +24,7 @@ ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 ROWS = "delta.enableRowTracking"
 
 
-def test_what_is_not_said_is_neither_on_nor_off():
+def test_an_unset_property_is_neither_on_nor_off():
     assert is_on({"p": "TRUE"}, "p")
     assert is_off({"p": "False"}, "p")
     for configuration in ({}, {"p": "nonsense"}):

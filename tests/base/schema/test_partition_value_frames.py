@@ -117,7 +117,7 @@ def _micros(value: datetime) -> int:
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.full
-def test_what_is_no_value_is_an_error(spark: SparkSession, ansi: str) -> None:
+def test_malformed_partition_values_are_errors(spark: SparkSession, ansi: str) -> None:
     """Never a null: that would be a value. Never a value that depends on the day it is read."""
     accepted = []
     with settings(spark, {"spark.sql.ansi.enabled": ansi}):

@@ -61,7 +61,7 @@ def test_statistics_from_json(spark: SparkSession, statistics: StructType) -> No
 
 
 @pytest.mark.usefixtures("hostile")
-def test_what_does_not_parse_is_unknown(spark: SparkSession, statistics: StructType) -> None:
+def test_malformed_statistics_are_unknown(spark: SparkSession, statistics: StructType) -> None:
     """Statistics are optional: never an error, never a wrong bound."""
     texts = [None, "", "{", "not", "[]", '{"numRecords":"x","minValues":{"i":"y","f":2.5}}']
     frame = spark.createDataFrame([(text,) for text in texts], "stats STRING")

@@ -38,7 +38,7 @@ def test_constraints_have_names():
     )  # fmt: skip
 
 
-def test_what_is_not_supported_is_no_rule():
+def test_rules_of_unsupported_features_are_inactive():
     """Active Features"""
     identity = {"delta.identity.start": 1, "delta.identity.step": 1}
     fields = (column("x", **{"delta.invariants": INVARIANT, "CURRENT_DEFAULT": "1"}),

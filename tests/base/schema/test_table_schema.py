@@ -74,7 +74,7 @@ def test_no_schema(text: str | None) -> None:
      '{"type":"struct","fields":[7]}', '{"type":"struct","fields":null}',
      '{"type":"struct","fields":' * 100_000],
 )  # fmt: skip
-def test_what_is_no_schema(text: str) -> None:
+def test_malformed_schemas_are_refused(text: str) -> None:
     with raises("DELTA_INVALID_SCHEMA"):
         parse_table_schema(text, path="file:/t")
 

@@ -65,7 +65,7 @@ def test_types_of_every_level():
     assert list(types_within(VariantType())) == [((), VariantType())]
 
 
-def test_what_nothing_changes_stays_as_it_is():
+def test_an_unchanged_type_stays_the_same():
     assert transformed(SCHEMA).json() == SCHEMA.json()
 
 

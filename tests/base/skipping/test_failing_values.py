@@ -122,7 +122,7 @@ TOTAL = [
 ]  # fmt: skip
 
 
-def test_what_fails_in_spark_keeps_the_file(spark: SparkSession) -> None:
+def test_a_term_that_fails_in_spark_keeps_the_file(spark: SparkSession) -> None:
     """Another term may keep Spark from computing it; a file without a failure is left out."""
     schema = spark.createDataFrame([], "p INT, q STRING, i INT").schema
     stats = json.dumps(

@@ -401,7 +401,7 @@ def test_connect_reads_what_classic_reads(
     assert by_connect[name] == json.loads(json.dumps(described(spark, tables[name])))
 
 
-def test_what_connect_cannot_read(by_connect: dict[str, Any]) -> None:
+def test_connect_refuses_unreadable_tables(by_connect: dict[str, Any]) -> None:
     assert by_connect["hidden"] == ["DELTA_DATA_FILE_NOT_READ"]
     assert by_connect["hidden, by workers"] == [0, 1]
     assert by_connect["missing"] == ["DELTA_TABLE_NOT_FOUND"]

@@ -70,7 +70,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_what_takes_long_is_shown_and_taken_away(
+def test_progress_is_shown_and_taken_away(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = at_terminal(monkeypatch)
@@ -136,7 +136,7 @@ def test_jobs_of_others_are_not_counted(
     assert in_group.counts() == (7, 7)
 
 
-def test_what_is_fast_shows_nothing(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_work_shows_no_progress(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = at_terminal(monkeypatch)
     monkeypatch.setattr(module, "DELAY_SECONDS", LONG)
     with progress(spark, "Fast", is_on=True):

@@ -72,7 +72,7 @@ def test_a_write_that_breaks_off_leaves_nothing(store: LogStore, log: Directory)
     assert not leftovers(log)
 
 
-def test_what_is_beside_the_log(store: LogStore, log: Directory) -> None:
+def test_files_beside_the_log_are_noticed(store: LogStore, log: Directory) -> None:
     assert store.is_alone()
     gone = type(store)(*[f"{uri(log)}/none" if f == "table_root" else getattr(store, f)
                          for f in store.__dataclass_fields__])  # fmt: skip

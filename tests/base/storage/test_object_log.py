@@ -178,7 +178,7 @@ def test_of_racing_writers_one_wins(store: ObjectLogStore) -> None:
         assert store.read(won) == [b"%d" % number] * len(won)
 
 
-def test_what_is_beside_the_log(s3: dict[str, str]) -> None:
+def test_files_beside_the_log_are_noticed(s3: dict[str, str]) -> None:
     root = f"s3a://{BUCKET}/{uuid4()}"
     store = ObjectLogStore(root, open_objects(root, s3))
     assert store.is_alone()

@@ -172,7 +172,7 @@ def test_typed_partition_values_of_the_last_checkpoint(spark: SparkSession) -> N
     assert found == ["2020-02-02", "2024-01-31"]
 
 
-def test_what_else_an_add_has_is_kept(spark: SparkSession) -> None:
+def test_further_fields_of_an_add_are_kept(spark: SparkSession) -> None:
     """PROTOCOL.md#writer-requirements-for-row-tracking"""
     vector = ("u", "name", 1, 2, 3)
     carried = {

@@ -330,7 +330,7 @@ def test_a_hint_to_what_is_not_there_is_replaced(spark: SparkSession, table: Pat
     assert hint == written.version
 
 
-def test_what_is_expired_is_dropped(spark: SparkSession, table: Path) -> None:
+def test_expired_tombstones_and_transactions_are_dropped(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#checkpoints"""
     retention = {"delta.setTransactionRetentionDuration": "interval 1 day"}
     commit = [
@@ -346,7 +346,7 @@ def test_what_is_expired_is_dropped(spark: SparkSession, table: Path) -> None:
     assert [row["txn"]["appId"] for row in rows if row["txn"]] == ["new"]
 
 
-def test_what_is_there_is_never_replaced(spark: SparkSession, table: Path) -> None:
+def test_an_existing_checkpoint_is_not_replaced(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#classic-checkpoint"""
     write_kept_history(table)
     first = write(spark, table, kind="v2-classic")
@@ -384,7 +384,7 @@ def test_the_kind_follows_the_number_of_sidecars(
 
 
 @pytest.mark.parametrize("kind", ["classic", "v2-json"])
-def test_what_disagrees_with_the_checksum_is_not_published(
+def test_a_checkpoint_that_contradicts_the_checksum_is_not_published(
     spark: SparkSession, table: Path, kind: str
 ) -> None:
     """PROTOCOL.md#state-validation"""

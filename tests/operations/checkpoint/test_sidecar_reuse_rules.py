@@ -60,7 +60,7 @@ def test_untouched_sidecars_are_kept() -> None:
         Sidecar("x", tags={"sparkdelta.numAdds": "5"}),
     ],
 )
-def test_what_others_wrote_is_rewritten(other: Sidecar) -> None:
+def test_sidecars_of_other_writers_are_rewritten(other: Sidecar) -> None:
     found = plan([adds("a", 100), other])
     assert found is not None
     assert names(found.reused) == ["a"]

@@ -233,7 +233,7 @@ def test_identity_columns(by_default: bool) -> None:
         ([insert(c="1")], "DELTA_MERGE_UNRESOLVED_EXPRESSION"),
     ],
 )
-def test_what_is_refused(clauses: list[MergeClause], error: str | type[DeltaError]) -> None:
+def test_wrong_input_is_refused(clauses: list[MergeClause], error: str | type[DeltaError]) -> None:
     with raises(error):
         resolve(clauses, columns(id=INT, a=INT, st=columns(x=INT)), IDA)
 

@@ -141,7 +141,7 @@ def test_optimize_keeps_zero_and_negative_zero_in_their_partitions(
 
 
 @pytest.mark.full
-def test_what_is_rewritten(spark: SparkSession, table_path: str) -> None:
+def test_files_with_many_deleted_rows_are_rewritten(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#deletion-vectors: large files stay, unless many of their rows are deleted."""
     rows = spark.range(0, 3000, 1, 3).withColumn("text", F.sha2(F.col("id").cast("string"), 256))
     write_delta(rows, table_path, properties={**VECTORS, "delta.targetFileSize": "1000"})

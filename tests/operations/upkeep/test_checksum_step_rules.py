@@ -120,10 +120,10 @@ A = add("a")
     ],
     ids=["no size", "twice", "both", "operation", "no operation", "not live", "no timestamp"],
 )
-def test_what_a_commit_does_not_tell(commit: WinningCommit) -> None:
+def test_no_checksum_follows_an_incomplete_commit(commit: WinningCommit) -> None:
     """ "State Validation": no checksum is better than one that may be wrong."""
     assert after(after(BEFORE_THE_FIRST, create(adds=(A,))), commit) is None
 
 
-def test_what_is_not_known_before() -> None:
+def test_an_incomplete_checksum_has_no_successor() -> None:
     assert after(VersionChecksum(PROTOCOL, Metadata("id"), num_files=1), changed()) is None

@@ -47,7 +47,7 @@ def test_every_commit_has_its_checksum(spark: SparkSession, table_path: str) -> 
     assert crc(table_path, 3)["numFiles"] == 1
 
 
-def test_what_an_append_costs(spark: SparkSession, table_path: str) -> None:
+def test_an_append_takes_few_jobs(spark: SparkSession, table_path: str) -> None:
     """One Spark job, that of the rows themselves."""
     properties = {"delta.checkpointInterval": "4"}
     append(spark, table_path, properties=properties)
@@ -120,7 +120,7 @@ def test_compaction_if_the_table_asks_for_it(spark: SparkSession, table_path: st
     assert read_delta(spark, table_path).count() == 12
 
 
-def test_what_fails_after_a_commit_is_logged(
+def test_failures_after_a_commit_are_logged(
     spark: SparkSession,
     table_path: str,
     monkeypatch: pytest.MonkeyPatch,

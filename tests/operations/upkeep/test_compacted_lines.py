@@ -55,7 +55,7 @@ def test_the_protocols_example(spark: SparkSession) -> None:
     assert compacted(spark, commits) == sorted_actions(expected)
 
 
-def test_what_the_state_before_still_needs_stays(spark: SparkSession) -> None:
+def test_compaction_keeps_actions_that_the_state_needs(spark: SparkSession) -> None:
     """Tombstones of any age, removed domains, transactions; and fields that are not known here."""
     old = remove("old", deletionTimestamp=1, stats='{"numRecords":1}', future={"a": [1, None]})
     kept = [old, domain("d", removed=True), txn("a", 1), metadata(), protocol()]

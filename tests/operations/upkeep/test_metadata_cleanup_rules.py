@@ -112,7 +112,7 @@ def test_it_is_what_the_text_says(names: list[str], cutoff: int) -> None:
 
 
 @given(LOGS, st.sampled_from(VERSIONS), st.data())
-def test_what_retention_needs_stays_wherever_deletion_stops(
+def test_interrupted_cleanup_keeps_all_retained_versions(
     names: list[str], cutoff: int, data: st.DataObject
 ) -> None:
     """The cutoffCommit and all versions after it can be read as before."""

@@ -52,7 +52,7 @@ def test_a_local_disk(tmp_path: Path) -> None:
         listed(lister(f"file:{tmp_path}"), ("f", None))
 
 
-def test_what_is_left_to_others(tmp_path: Path) -> None:
+def test_tasks_leave_directories_beyond_their_budget(tmp_path: Path) -> None:
     """Each entry is listed once, whatever the budgets of the tasks."""
     for number in range(40):
         file = tmp_path / f"{number % 7}" / f"{number % 3}" / str(number)

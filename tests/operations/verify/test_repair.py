@@ -56,7 +56,7 @@ def damaged_table(table: Path, spark: SparkSession) -> Path:
 
 
 @pytest.mark.full
-def test_what_is_mended(spark: SparkSession, tmp_path: Path) -> None:
+def test_repair_replaces_damaged_files(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#state-validation: afterwards nothing is wrong but what was left."""
     table = damaged_table(tmp_path / "table", spark)
     before = files_of(table)
@@ -86,7 +86,7 @@ def test_what_is_mended(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_what_is_left(spark: SparkSession, tmp_path: Path) -> None:
+def test_repair_leaves_damage_that_could_lose_rows(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#deletion-vectors: rows that a missing vector deleted must not come back.
 
     PROTOCOL.md#append-only-tables; a table without any file is on a storage that is not there.

@@ -229,7 +229,7 @@ def test_log_compactions_that_disagree_with_their_commits(
 
 
 @pytest.mark.slow
-def test_what_a_checkpoint_says_of_a_file_for_planning(
+def test_statistics_of_checkpoints_agree_with_the_commits(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
     """PROTOCOL.md#per-file-statistics, PROTOCOL.md#checkpoint-schema"""
@@ -417,7 +417,7 @@ def test_a_gap_in_the_log(spark: SparkSession, table: Path) -> None:
 
 
 @pytest.mark.usefixtures("commits")
-def test_what_cleanup_left_is_no_gap(spark: SparkSession, table: Path) -> None:
+def test_a_cleaned_up_log_has_no_gap(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#metadata-cleanup"""
     for version in (0, 1):
         (table / f"_delta_log/{version:020d}.json").unlink()

@@ -128,7 +128,9 @@ def test_columns_of_another_table(spark: SparkSession, table_path: str) -> None:
     assert not {mapping(f)[0] for f in first.values()} & {mapping(f)[0] for f in second.values()}
 
 
-def test_what_a_successor_may_not_forget(spark: SparkSession, table_path: str) -> None:
+def test_a_replaced_table_keeps_row_id_columns_and_timestamps(
+    spark: SparkSession, table_path: str
+) -> None:
     """Since when there are in-commit timestamps; names of columns that keep row ids."""
     on = {"delta.enableInCommitTimestamps": "true", "delta.enableRowTracking": "true"}
     write_delta(spark.range(1), table_path)
@@ -314,7 +316,7 @@ def broken(builder: Any, how: str) -> Any:
         ("default", AnalysisException),
     ],
 )
-def test_what_can_be_no_table(  # type: ignore[no-untyped-def]
+def test_invalid_definitions_create_no_table(  # type: ignore[no-untyped-def]
     spark: SparkSession, table_path: str, how: str, error
 ) -> None:
     with raises(error):

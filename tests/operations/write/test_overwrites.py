@@ -335,7 +335,7 @@ def test_options_that_contradict_each_other(spark: SparkSession, table_path: str
         ({"replace_where": "p = 'a' AND n >= 0"}, "a", True),
     ],
 )
-def test_what_others_append_meanwhile(  # type: ignore[no-untyped-def]
+def test_a_concurrent_append_conflicts_with_an_overwrite(  # type: ignore[no-untyped-def]
     spark, table_path, monkeypatch, options, others, is_refused
 ) -> None:
     """An overwrite has read what it replaces: rows that come there behind its back are a

@@ -303,7 +303,7 @@ def test_new_columns(spark: SparkSession, table_path: str) -> None:
         ("SELECT 1 AS a", {"txn_app_id": "x"}, "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"),
     ],
 )  # fmt: skip
-def test_what_no_table_can_be_made_of(spark, table_path, sql, options, error) -> None:  # type: ignore[no-untyped-def]
+def test_unsuitable_rows_create_no_table(spark, table_path, sql, options, error) -> None:  # type: ignore[no-untyped-def]
     with raises(error):
         write_delta(spark.sql(sql), table_path, **options)
     assert not Path(table_path).exists()  # nothing was written
@@ -315,7 +315,7 @@ def test_what_no_table_can_be_made_of(spark, table_path, sql, options, error) ->
         ((1, 7, ["icebergWriterCompatV3"]), {}, {}, "icebergWriterCompatV3"),
     ],
 )  # fmt: skip
-def test_what_is_not_implemented_is_named(  # type: ignore[no-untyped-def]
+def test_unsupported_features_are_named(  # type: ignore[no-untyped-def]
     spark, table_path, protocol, configuration, field, named
 ) -> None:
     reader, writer, *features = protocol

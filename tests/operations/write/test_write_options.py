@@ -158,7 +158,7 @@ def test_options_that_are_none(spark, table_path, options) -> None:  # type: ign
     assert not Path(table_path).exists()
 
 
-def test_what_an_append_costs(spark: SparkSession, table_path: str) -> None:
+def test_an_append_takes_few_jobs(spark: SparkSession, table_path: str) -> None:
     """Rules are checked in the pass that writes: no job is for them."""
     write_delta(spark.range(1), table_path)
     with counted_jobs(spark) as plain:
@@ -198,7 +198,7 @@ def test_options_of_the_wrong_type(
     assert not Path(table_path).exists()
 
 
-def test_what_is_no_frame_or_path(spark: SparkSession, tmp_path: Path) -> None:
+def test_wrong_frames_and_paths_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     frame: Any = spark.range(1).toPandas()
     with pytest.raises(InvalidArgumentError, match="createDataFrame"):
         write_delta(frame, str(tmp_path))

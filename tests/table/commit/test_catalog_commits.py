@@ -61,7 +61,7 @@ def test_a_commit_is_staged_ratified_and_published() -> None:
     assert '"txnId"' in log.files[commit_name(1)].decode()
 
 
-def test_what_is_not_ratified_is_not_there() -> None:
+def test_commits_that_are_not_ratified_are_not_read() -> None:
     """Reading Catalog-managed Tables: neither staged commits, nor files of later versions."""
     log, catalog, store = made()
     append(store, latest(store), "a")

@@ -202,7 +202,7 @@ def test_change_files_that_are_refused(protocol: Protocol, change: AddCDCFile) -
     assert len(log.files) == 1
 
 
-def test_what_is_wrong_is_refused_before_the_put() -> None:
+def test_invalid_commits_are_refused_before_the_put() -> None:
     log = MemoryLog()
     read_state = create(log)
     with raises("DELTA_INVALID_COMMIT"):

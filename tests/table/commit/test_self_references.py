@@ -211,7 +211,7 @@ def _refreshed(spark: SparkSession, table: str) -> DataFrame:
         (lambda spark, _: numbers(spark, 4), None),
     ],
 )  # fmt: skip
-def test_what_is_read(
+def test_a_frame_depends_on_the_version_it_reads(
     spark: SparkSession,
     table: str,
     made: Callable[[SparkSession, str], DataFrame],

@@ -150,13 +150,13 @@ def test_a_commit_info_begins_with_its_timestamp():
                                                                                  True))),
     ],
 )  # fmt: skip
-def test_what_cannot_be_reconciled(staged):
+def test_contradicting_actions_are_refused(staged):
     """ "Action Reconciliation" """
     with raises("DELTA_INVALID_COMMIT"):
         check_actions(staged, path="file:/t")
 
 
-def test_what_can_be_reconciled():
+def test_distinct_actions_are_accepted():
     one = StagedActions(
         protocols=(Protocol(1, 2),),
         metadata=(Metadata("a"),),

@@ -54,7 +54,7 @@ def test_a_line_that_is_not_whole_is_an_error(lines: Lines, how: str) -> None:
 
 
 @pytest.mark.full
-def test_whatever_the_query_asks_for(lines: Lines) -> None:
+def test_torn_lines_fail_each_query(lines: Lines) -> None:
     parsed = parse_log_lines(lines(GOOD, TORN["cut inside a value"]), actions=ACTIONS)
     for query in (
         parsed.select("version"),

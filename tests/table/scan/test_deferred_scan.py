@@ -211,7 +211,7 @@ def test_an_or_with_a_partition_column_chooses_no_files(spark: SparkSession, kno
 
 
 @pytest.mark.slow
-def test_what_depends_on_settings_prunes_nothing_wrong(spark: SparkSession, known: Path) -> None:
+def test_filters_that_depend_on_settings_keep_their_files(spark: SparkSession, known: Path) -> None:
     """A filter keeps the time zone and mode of its analysis, which its text does not tell."""
     conditions = [
         "CAST(t AS STRING) >= '2024-03-04 05'", "CAST(d AS TIMESTAMP) > t", "hour(t) = 3",

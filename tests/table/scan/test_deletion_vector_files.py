@@ -52,7 +52,7 @@ def test_the_least_of_three_bounds_counts(deleted: int, size: int, count: int, c
     [(9, 30, None, 4), (3, 90, None, 3), (9, None, CHUNK, 2), (None, 30, None, 4),
      (9, None, None, 9), (None, None, None, 0)],
 )  # fmt: skip
-def test_what_is_not_known_is_no_bound(
+def test_unknown_vector_sizes_count_in_full(
     deleted: int | None, size: int | None, count: int | None, chunks: int
 ) -> None:
     assert _chunks((deleted, size, count)) == chunks

@@ -71,7 +71,7 @@ def test_void_is_put_back_as_null(
 
 
 @pytest.mark.parametrize("ddl", ["VOID", "ARRAY<VOID>", "STRUCT<v: VOID>", "MAP<STRING, VOID>"])
-def test_what_no_file_holds_is_null(spark: SparkSession, ddl: str) -> None:
+def test_void_columns_are_null(spark: SparkSession, ddl: str) -> None:
     logical = _type(ddl)
     assert without_void(logical) is None
     found = spark.range(1).select(logical_column(F.lit(None), stored=None, logical=logical))

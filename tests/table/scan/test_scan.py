@@ -83,7 +83,7 @@ def test_calls_of_the_jvm_do_not_grow_with_the_files(spark: SparkSession, table:
     assert more < 200, "calls for 200 more files"
 
 
-def test_what_makes_a_scan_fast_is_the_users_choice(spark: SparkSession, table: Path) -> None:
+def test_tuning_settings_of_the_user_apply_to_scans(spark: SparkSession, table: Path) -> None:
     create(table, *(write_data(table, f"f{n}", ids(0, 1000)) for n in range(8)))
     usual = read_delta(spark, str(table)).rdd.getNumPartitions()
     assert usual < 8

@@ -85,7 +85,7 @@ COUNTS: dict[str | None, tuple[list[int | None], list[int | None]]] = {
 
 
 @pytest.mark.full
-def test_what_is_counted(snapshot: Snapshot) -> None:
+def test_the_report_counts_files_after_each_step(snapshot: Snapshot) -> None:
     scans = {where: snapshot.scan(where) for where in COUNTS}
     found = {
         where: (_counts(scan.report()), _counts(scan.report(full=True)))
@@ -171,7 +171,7 @@ def test_a_plain_report_costs_what_counting_the_files_does(
     assert report.count == usual.count
 
 
-def test_what_each_condition_is_used_for(snapshot: Snapshot) -> None:
+def test_the_report_shows_the_use_of_each_condition(snapshot: Snapshot) -> None:
     where = (
         "day = '2024-01-01' AND id > 70 AND (day > '2020-01-01' OR id < 3) AND name LIKE '%x' "
         "AND hash(id) = 2 AND at >= TIMESTAMP'2024-01-01 12:00:00Z'"
@@ -194,7 +194,7 @@ def test_what_each_condition_is_used_for(snapshot: Snapshot) -> None:
     ]
 
 
-def test_what_it_prints(snapshot: Snapshot) -> None:
+def test_the_report_prints_a_table(snapshot: Snapshot) -> None:
     scan = snapshot.scan(WHERE)
     assert str(scan.report()).splitlines() == [
         "Scan of version 1",
