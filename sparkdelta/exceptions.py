@@ -1,7 +1,9 @@
 """The exceptions: classes for those who catch errors, see `error_conditions` for the conditions.
 
 Most conditions have no class of their own: they are raised as the class of their group, by
-`DeltaError.of`, and `DeltaError.error_class` names the condition.
+`DeltaError.of`, and `DeltaError.error_class` names the condition. Each error is also an instance of
+the exceptions of PySpark that delta-spark raises in the same situation, such as
+`AnalysisException`, by a subclass that `_raised_class` makes.
 
 DeltaError
 ├── TableError
@@ -37,7 +39,11 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from difflib import SequenceMatcher
+from types import new_class
 from typing import TYPE_CHECKING, Any
+
+from pyspark import errors
+from pyspark.errors import PySparkException
 
 from sparkdelta.error_conditions import CONDITIONS
 
@@ -46,7 +52,7 @@ class DeltaWarning(UserWarning):
     """A warning: the operation was done as requested, but probably not as intended."""
 
 
-class DeltaError(Exception):
+class DeltaError(PySparkException):
     """Base class of all errors of this library.
 
     Attributes
@@ -72,6 +78,9 @@ class DeltaError(Exception):
         if condition := CONDITIONS.get(cls.error_class):
             cls.sql_state = condition.sql_state
 
+    def __new__(cls, *_args: object, **_fields: object) -> DeltaError:
+        return _new(cls, cls.error_class)
+
     def __init__(self, message: str = "", /, **fields: Any) -> None:
         if condition := CONDITIONS.get(self.error_class):
             if fields.keys() != set(condition.fields):
@@ -83,8 +92,7 @@ class DeltaError(Exception):
     @staticmethod
     def of(error_class: str, /, **fields: Any) -> DeltaError:
         """Return the error of a condition, of the class that its entry names."""
-        leaf = _class_of(error_class)
-        error = leaf.__new__(leaf)
+        error = _new(_class_of(error_class), error_class)
         error.error_class = error_class
         DeltaError.__init__(error, **fields)
         return error
@@ -97,13 +105,23 @@ class DeltaError(Exception):
         return f"[{self.error_class}] {self.message} SQLSTATE: {self.sql_state}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.__dict__)
+        leaf = next(cls for cls in type(self).__mro__ if "error_class" in vars(cls))
+        return _restore, (leaf, self.__dict__)
 
     def getCondition(self) -> str:
         """Return the error class, as PySpark's errors do."""
         return self.error_class
 
     getErrorClass = getCondition
+
+    def getMessage(self) -> str:
+        return str(self)
+
+    def getQueryContext(self) -> list[Any]:
+        return []
+
+    def getBreakingChangeInfo(self) -> None:
+        return None
 
     def getSqlState(self) -> str:
         return self.sql_state
@@ -142,6 +160,30 @@ def _class_of(error_class: str) -> type[DeltaError]:
     return next((cls for cls in _tree(DeltaError) if cls.__name__ == name), DeltaError)
 
 
+def _new(leaf: type[DeltaError], error_class: str) -> DeltaError:
+    """Return a new error of a condition, without its fields."""
+    condition = CONDITIONS.get(error_class)
+    raised = _raised_class(leaf, condition.spark_classes if condition else ())
+    error: DeltaError = Exception.__new__(raised)
+    return error
+
+
+def _raised_class(leaf: type[DeltaError], spark_classes: Sequence[str]) -> type[DeltaError]:
+    """Return the subclass of a class that is also a subclass of PySpark's exceptions; itself if it
+    is one already.
+    """
+    theirs = [getattr(errors, name) for name in spark_classes]
+    if all(issubclass(leaf, each) for each in theirs):
+        return leaf
+    bases = (leaf, *theirs)
+    made = next((each for each in leaf.__subclasses__() if each.__bases__ == bases), None)
+    if made is None:
+        made = new_class(leaf.__name__, bases)
+        made.__module__, made.__qualname__ = leaf.__module__, leaf.__qualname__
+        made.__doc__ = leaf.__doc__
+    return made
+
+
 def _tree(root: type[DeltaError]) -> list[type[DeltaError]]:
     return [root, *(cls for child in root.__subclasses__() for cls in _tree(child))]
 
@@ -158,7 +200,8 @@ def _attributes(error_class: str, message: str, fields: Mapping[str, object]) ->
 
 
 def _restore(leaf: type[DeltaError], attributes: dict[str, Any]) -> DeltaError:
-    error = leaf.__new__(leaf, attributes["message"])
+    error = _new(leaf, attributes["error_class"])
+    error.args = (attributes["message"],)
     error.__dict__.update(attributes)
     return error
 
@@ -190,6 +233,12 @@ class TableError(DeltaError):
     error_class = "DELTA_TABLE_ERROR"
 
 
+_NO_LOG = (
+    "Path does not exist, or has no _delta_log directory with commits or checkpoints. "
+    "Check the path"
+)
+
+
 class TableNotFoundError(TableError):
     error_class = "DELTA_TABLE_NOT_FOUND"
 
@@ -197,7 +246,7 @@ class TableNotFoundError(TableError):
         self,
         *,
         path: str,
-        advice: str = "it has no _delta_log directory with commits or checkpoints. Check the path",
+        advice: str = _NO_LOG,
     ) -> None:
         super().__init__(path=path, advice=advice)
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark import errors
 
 from sparkdelta import error_conditions, exceptions
 from sparkdelta.error_conditions import CONDITIONS
@@ -33,6 +34,11 @@ OWN = {ROOT / "sparkdelta" / name for name in ("exceptions.py", "error_condition
 CONDITION = re.compile(r"(DIFFERENT_)?DELTA_[A-Z0-9_]+")
 
 
+def leaf_of(error):
+    """Return the class of `exceptions` that an error is raised as, without those of PySpark."""
+    return next(cls for cls in type(error).__mro__ if cls in CLASSES.values())
+
+
 def make(condition):
     fields = {name: f"<{name}>" for name in CONDITIONS[condition].fields}
     return DeltaError.of(condition, **fields), fields
@@ -52,13 +58,58 @@ def test_the_data_is_read_in_full():
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_an_error_of_each_condition(condition):
     error, fields = make(condition)
-    assert type(error) is CLASSES[CONDITIONS[condition].class_name]
+    assert leaf_of(error) is CLASSES[CONDITIONS[condition].class_name]
     assert error.getCondition() == error.getErrorClass() == error.error_class == condition
     assert error.getSqlState() == error.sql_state == CONDITIONS[condition].sql_state
     assert error.getMessageParameters() == fields
     assert {name: getattr(error, name) for name in fields} == fields
     assert str(error) == f"[{condition}] {error.message} SQLSTATE: {error.sql_state}"
     assert error.message == CONDITIONS[condition].text.format(**fields)
+    assert (error.getMessage(), error.getQueryContext()) == (str(error), [])
+    assert error.getBreakingChangeInfo() is None
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_an_error_is_also_what_delta_spark_raises(condition):
+    error, _ = make(condition)
+    theirs = {getattr(errors, name) for name in CONDITIONS[condition].spark_classes}
+    assert theirs <= set(type(error).__mro__)
+    bases = {base for cls in (*theirs, CLASSES["DeltaError"]) for base in cls.__mro__}
+    others = {cls for cls in type(error).__mro__ if cls.__module__.startswith("pyspark")} - bases
+    assert others == set()
+    assert type(make(condition)[0]) is type(error)
+    assert (type(error).__name__, type(error).__module__) == (
+        CONDITIONS[condition].class_name,
+        "sparkdelta.exceptions",
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    {
+        "DELTA_COLUMN_NOT_FOUND": "not found",
+        "DELTA_SCHEMA_NOT_PROVIDED": "schema is not provided",
+        "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": "NOT NULL constraint violated for column: <column>",
+        "DELTA_PARTITION_COLUMN_NOT_FOUND": "Partition column <column> not found in",
+        "DELTA_TABLE_ALREADY_EXISTS": "already exists",
+        "DELTA_TABLE_NOT_FOUND": "<path> is not a Delta table",
+    }.items(),
+)
+def test_a_message_has_the_words_that_programs_look_for(condition, text):
+    error, _ = make(condition)
+    assert text in str(error)
+
+
+def test_a_missing_path_has_sparks_words():
+    assert "Path does not exist" in str(TableNotFoundError(path="/t"))
+
+
+def test_direct_calls_and_restored_errors_have_the_classes_of_their_condition():
+    error = TableNotFoundError(path="/t")
+    for each in (error, pickle.loads(pickle.dumps(error)), from_message(str(error))):
+        assert isinstance(each, errors.AnalysisException)
+        assert isinstance(each, TableNotFoundError)
+    assert not isinstance(StorageError(path="/t", problem="p"), errors.AnalysisException)
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
@@ -76,7 +127,7 @@ def test_a_message_of_spark_finds_its_error_again(condition):
     found = from_message(
         f"PythonException: worker.py line 3\nError: {error}\n\tat org.apache.spark"
     )
-    assert type(found) is type(error)
+    assert leaf_of(found) is leaf_of(error)
     assert (found.getCondition(), found.message) == (condition, error.message)
     assert all(getattr(found, name) is None for name in fields)
     assert vars(pickle.loads(pickle.dumps(found))) == vars(found)

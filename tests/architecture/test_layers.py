@@ -263,3 +263,24 @@ def test_the_top_level_is_what_it_is_said_to_be() -> None:
         name for name in top - wanted if not name.startswith(".") and not name.endswith(".md")
     }
     assert not unexpected
+
+
+SPARK_ERRORS = {
+    "AnalysisException", "IllegalArgumentException", "ParseException", "PySparkException",
+    "PythonException", "SPARK_ERRORS",
+}  # fmt: skip
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    return {node.id for node in ast.walk(handler.type or handler) if isinstance(node, ast.Name)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_handlers_of_spark_errors_let_ours_pass_first(path: Path) -> None:
+    """A `DeltaError` is also an exception of PySpark, whose handlers would take it for Spark's."""
+    for block in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        passed: set[str] = set()
+        for handler in block.handlers if isinstance(block, ast.Try) else ():
+            caught = _caught(handler)
+            assert not caught & SPARK_ERRORS or "DeltaError" in passed | caught, handler.lineno
+            passed |= caught

@@ -93,10 +93,7 @@ def _cases() -> list[DeltaTestCase]:
 
 
 def _adapt(module: ModuleType) -> None:
-    """Let the tests expect what COMPATIBILITY.md says: errors are ours, columns are nullable."""
-    for name in ("AnalysisException", "UnsupportedOperationException"):
-        if hasattr(module, name):
-            setattr(module, name, DeltaError)
+    """Let the tests expect what COMPATIBILITY.md says: texts are ours, columns are nullable."""
     mixin = getattr(module, "DeltaTableTestsMixin", None)
     if mixin is None:
         return

@@ -32,7 +32,7 @@ def test_the_job_fails_with_a_code(
     assert checkpoint.main([str(tmp_path / "nothing")]) == 1
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"] == "DELTA_TABLE_NOT_FOUND"
-    assert "no Delta table" in captured.err
+    assert "is not a Delta table" in captured.err
 
 
 def test_an_error_of_spark_is_a_result_too(

@@ -154,6 +154,8 @@ def storage_errors(path: str) -> Iterator[None]:
         if is_not_found(error):
             raise FileNotFoundError(errno.ENOENT, "no such file", path) from None
         raise StorageError(path=path, problem=_problem(error.java_exception)) from None
+    except DeltaError:
+        raise
     except IllegalArgumentException as error:
         raise StorageError(path=path, problem=_problem(error)) from None
 

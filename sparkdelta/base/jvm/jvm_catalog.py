@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 
 from sparkdelta.base.jvm.jvm import JvmSession, singleton
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 
 class JvmCatalog(JvmSession):
@@ -35,6 +35,8 @@ class JvmCatalog(JvmSession):
             if not catalog.tableExists(identifier):
                 return None
             table = catalog.getTableMetadata(identifier)
+        except DeltaError:
+            raise
         except (AnalysisException, Py4JJavaError):  # there is no such database
             return None
         its_provider = table.provider()

@@ -79,6 +79,8 @@ def _field_checks(
     if declared is not None:
         try:
             data_type = _with_lengths(data_type, _declared_type(str(declared)))
+        except DeltaError:
+            raise
         except (ParseException, _OtherTypeError) as cause:
             missing = (f"{declared} ({name})",)
             raise DeltaError.of(

@@ -47,6 +47,8 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
         document = json.loads(schema_string)
         _reject_unreadable(document, "")
         schema = StructType.fromJson(document)
+    except DeltaError:
+        raise
     except _MALFORMED as error:
         raise DeltaError.of(
             "DELTA_INVALID_SCHEMA", problem=f"schemaString of {path} cannot be parsed: {error}"

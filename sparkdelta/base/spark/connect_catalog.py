@@ -16,7 +16,7 @@ from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import set_up
 from sparkdelta.base.spark.named_source import NamedOnly
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 _LINE = r"^{}: (.*)$"
 
@@ -48,6 +48,8 @@ class ConnectCatalog:
         database = f" IN {quoted_path(name[:1])}" if len(name) == 2 else ""
         try:
             listed = self.spark.sql(f"SHOW TABLE EXTENDED{database} LIKE '{name[-1]}'")
+        except DeltaError:
+            raise
         except AnalysisException:  # there is no such database
             return None
         found = listed.select("isTemporary", "information")  # at most a view and a table

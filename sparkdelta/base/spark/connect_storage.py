@@ -31,7 +31,7 @@ from sparkdelta.base.storage.log_store import (
     log_path,
     show_same_log,
 )
-from sparkdelta.exceptions import StorageError, StoreNotWritableError
+from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
@@ -98,6 +98,8 @@ class ConnectLogStore:
         paths = [log_path(self.table_root, name) for name in names]
         try:
             rows = self._files(paths).selectExpr("path", content).collect()
+        except DeltaError:
+            raise
         except PySparkException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
                 raise FileNotFoundError(errno.ENOENT, str(error), names[0]) from None
@@ -133,6 +135,8 @@ class ConnectLogStore:
             for path in _empty(files.inputFiles(), [row["path"] for row in rows]):
                 directory_path, _, name = path.rpartition("/")
                 listing.append(FileEntry(name, 0, 0))
+        except DeltaError:
+            raise
         except PySparkException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
                 return None, []
@@ -234,6 +238,8 @@ def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
         listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
         empty = _empty(input_files, [row["path"] for row in listing.select("path").collect()])
         return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty)
+    except DeltaError:
+        raise
     except AnalysisException as error:
         if error.getCondition() != _PATH_NOT_FOUND:
             raise

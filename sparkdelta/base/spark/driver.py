@@ -128,6 +128,8 @@ def delta_errors(version: Version | None, *, what: str = "files", bound: int = 0
     """Raise Spark errors that are about the table as `DeltaError`, and all others unchanged."""
     try:
         yield
+    except DeltaError:
+        raise
     except SPARK_ERRORS as error:
         translated = _translated(str(error), version, what, bound)
         if translated is None:

@@ -76,6 +76,8 @@ def _check(spark: SparkSession) -> None:
             what="packages of Python workers",
             bound=1,
         )
+    except DeltaError:
+        raise
     except PythonException as error:
         lines = [line for line in str(error).splitlines() if "Error: " in line]
         problem = lines[-1].strip() if lines else str(error).partition("\n")[0]

@@ -151,6 +151,8 @@ def checked_partition_schema(value: StructType | str | None, argument: str) -> S
     if isinstance(value, str):
         try:
             schema = DataType.fromDDL(value)
+        except DeltaError:
+            raise
         except SPARK_ERRORS:
             problem = f"{value!r} is not a schema such as 'date DATE, id INT'"
             raise InvalidArgumentError(argument=argument, problem=problem) from None

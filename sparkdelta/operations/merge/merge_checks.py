@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
 from sparkdelta.base.spark.error_log import unlogged_errors
-from sparkdelta.exceptions import InvalidConditionError
+from sparkdelta.exceptions import DeltaError, InvalidConditionError
 from sparkdelta.operations.merge.merge_clauses import Clause, ResolvedMerge, unresolved
 from sparkdelta.operations.merge.merge_sides import MergeFrames
 from sparkdelta.table.rows.assigned_row_frames import expressions_of
@@ -54,6 +54,8 @@ def _rows_of(kind: Clause, frames: MergeFrames) -> DataFrame:
 def _check_condition(rows: DataFrame, condition: str | Column, part: str) -> None:
     try:
         deterministic_filter(rows, condition, operation=f"MERGE {part}")
+    except DeltaError:
+        raise
     except AnalysisException as error:
         name = missing_column(error)
         if name is not None:

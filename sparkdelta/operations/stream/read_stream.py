@@ -196,5 +196,7 @@ def _check_regex(spark: SparkSession, regex: str) -> None:
     try:
         answer = spark.sql("VALUES (0)").selectExpr(f"'' RLIKE {text_literal(regex)} AS found")
         read_rows(answer, what="regular expression", bound=1)
+    except DeltaError:
+        raise
     except SPARK_ERRORS as error:
         raise DeltaError.of("DELTA_REGEX_OPT_SYNTAX_ERROR", regex=regex) from error

@@ -10,7 +10,7 @@ from pyspark.sql.types import DataType, StructField
 from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT, GENERATION_EXPRESSION
 from sparkdelta.base.schema.column_alterations import Position
 from sparkdelta.base.schema.declared_columns import bounded_text, declared_type, identity_metadata
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.alter.altered_columns import column_path
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.tokens import Kind
@@ -91,6 +91,8 @@ def type_of(text: str) -> DataType:
     """
     try:
         return declared_type(text)
+    except DeltaError:
+        raise
     except ParseException as error:
         problem = f"{text} is not a type"
         raise InvalidArgumentError(argument="dataType", problem=problem) from error

@@ -191,6 +191,8 @@ def create(
             )
             write(table.sql.query(query), new.path, options)
             return
+        if not columns and creation in _REPLACES:
+            raise DeltaError.of("DELTA_SCHEMA_NOT_PROVIDED", path=new.path)
         exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
         if not exists and not columns:
             raise DeltaError.of(

@@ -95,6 +95,8 @@ def check_default(spark: SparkSession, column: StructField) -> None:
     text = str(column.metadata[CURRENT_DEFAULT])
     try:
         frame = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
+    except DeltaError:
+        raise
     except AnalysisException as error:
         problem = str(error).partition("\n")[0]
         raise InvalidArgumentError(argument="default", problem=problem) from error
@@ -152,6 +154,8 @@ def _uses(spark: SparkSession, schema: StructType, expression: str, column: str)
     try:
         with engine_of(spark).in_table_session(spark.createDataFrame([], others)) as ours:
             _ = ours.select(F.expr(expression)).schema
+    except DeltaError:
+        raise
     except AnalysisException:
         return True
     return False
@@ -197,6 +201,8 @@ def _checked(
             with engine.in_table_session(theirs) as ours:
                 frames[name] = ours.select(F.expr(text))
             _ = frames[name].schema  # Spark Connect analyzes a plan when it is asked for
+        except DeltaError:
+            raise
         except AnalysisException as error:
             condition = str(error.getCondition())
             if use is _CONSTRAINT and condition.startswith(_OTHER_COLUMNS):

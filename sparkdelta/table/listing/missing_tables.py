@@ -38,20 +38,20 @@ def _advice(spark: SparkSession, path: str) -> str | None:
     travel = _AT_VERSION.fullmatch(path)
     if travel and _is_table(spark, travel["root"]):
         version = int(travel["version"])
-        return f"to read a version of a table, use path={travel['root']!r}, version={version}"
+        return f"To read a version of a table, use path={travel['root']!r}, version={version}"
     root, is_log, name = path.partition(f"/{LOG_DIRECTORY}")
     if is_log:
         return _advice_for_log(spark, root, name.lstrip("/"))
     above = path.rpartition("/")[0]
     while above:
         if _is_table(spark, above):
-            return f"it is in the Delta table at {above}. Use path={above!r}, and where= for a part"
+            return f"It is in the Delta table at {above}. Use path={above!r}, and where= for a part"
         if "=" not in above.rpartition("/")[2]:
             break
         above = above.rpartition("/")[0]
     if _holds_parquet(spark, path):
         return (
-            "it contains Parquet files and no _delta_log directory. Read them with "
+            "It contains Parquet files and no _delta_log directory. Read them with "
             "spark.read.parquet, or make a table of them with convert_to_delta"
         )
     return None
@@ -63,7 +63,7 @@ def _advice_for_log(spark: SparkSession, root: str, name: str) -> str | None:
     file = parse_log_file(name, size_bytes=0, modification_time_ms=0)
     is_commit = file is not None and file.kind is LogFileKind.COMMIT
     version = f", version={file.version}" if file is not None and is_commit else ""
-    return f"it is in the log of a table. Use path={root!r}{version}"
+    return f"It is in the log of a table. Use path={root!r}{version}"
 
 
 def _is_table(spark: SparkSession, path: str) -> bool:

@@ -154,5 +154,5 @@ def move_named_table(spark: SparkSession, name: Sequence[str], location: str) ->
 
 def name_not_found(name: str) -> TableNotFoundError:
     """Return the error for a name for which `table_path` finds no Delta table."""
-    advice = "the session catalog has no Delta table of this name. Check the name"
+    advice = "The session catalog has no Delta table of this name. Check the name"
     return TableNotFoundError(path=name, advice=advice)

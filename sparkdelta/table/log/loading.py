@@ -457,6 +457,8 @@ def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
     text = None if metadata is None else (metadata["tags"] or {}).get("sidecarFileSchema")
     try:
         return None if text is None else StructType.fromJson(json.loads(text))
+    except DeltaError:
+        raise
     except (ValueError, TypeError, KeyError, RecursionError, PySparkException):
         return None
 

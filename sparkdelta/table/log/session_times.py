@@ -24,6 +24,8 @@ def session_time(spark: SparkSession, expression: str) -> datetime:
         if engine.can("see plans") and not engine.plan_nodes(frame)[0]:
             raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
         rows = read_rows(frame, what="time of a time travel", bound=1)
+    except DeltaError:
+        raise
     except SPARK_ERRORS as error:
         raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression) from error
     if rows[0]["micros"] is None:

@@ -196,10 +196,14 @@ def check_expressions(
     conditions = (*map(F.expr, checked), *map(_is_null, others))
     try:
         _ = rows.filter(reduce(operator.or_, conditions)).schema
+    except DeltaError:
+        raise
     except AnalysisException:
         for path, value in given:
             try:
                 _ = rows.filter(_is_null(value)).schema
+            except DeltaError:
+                raise
             except AnalysisException as error:
                 name = missing_column(error)
                 if name is not None:

@@ -50,7 +50,7 @@ def write_failures(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except AnalysisException:
+    except (DeltaError, AnalysisException):
         raise
     except SPARK_ERRORS as error:
         problem, remedy = likely_cause(str(error))

@@ -54,6 +54,8 @@ def parse_where(
     """
     try:
         filtered = _filtered(spark, where, configuration.schema, names)
+    except DeltaError:
+        raise
     except AnalysisException as error:
         raise _refusal(error, where, configuration.schema) from None
     return _predicate(spark, where, configuration, filtered, names.alias)
@@ -83,6 +85,8 @@ def parse_deterministic_where(
     """
     try:
         filtered = _filtered(spark, where, configuration.schema, names)
+    except DeltaError:
+        raise
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise _refusal(error, where, configuration.schema) from None
@@ -111,6 +115,8 @@ def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str
     """
     try:
         filtered = rows.filter(where)
+    except DeltaError:
+        raise
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise
