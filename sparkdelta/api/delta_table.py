@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,6 +18,7 @@ from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION,
 from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.spark.enabled_sessions import conversion_time_zone
 from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.exceptions import (
     ArgumentTypeError,
     DeltaError,
@@ -37,7 +40,6 @@ from sparkdelta.operations.upkeep.symlink_manifests import generate_manifests
 from sparkdelta.operations.vacuum.vacuum import VacuumOptions, checks_retention, vacuum_table
 from sparkdelta.operations.write.create_table import Creation
 from sparkdelta.operations.write.delete import delete
-from sparkdelta.operations.write.ignored_settings import warn_of_evolution_setting
 from sparkdelta.operations.write.update import update
 from sparkdelta.table.definition.writable import open_writable
 from sparkdelta.table.listing.listing import find_log_segment, open_log, open_log_for_writing
@@ -141,7 +143,8 @@ class DeltaTable:
         """
         path = parquet_path(identifier)
         schema = checked_partition_schema(partitionSchema, "partitionSchema")
-        result = convert(sparkSession, path, ConvertOptions(partition_schema=schema))
+        with follow_settings(sparkSession):
+            result = convert(sparkSession, path, ConvertOptions(partition_schema=schema))
         return cls(sparkSession, result.path, {})
 
     @classmethod
@@ -215,6 +218,14 @@ class DeltaTable:
         """The names of the rows in conditions and values."""
         return RowNames(self._alias, *self._frames)
 
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Follow the settings of an enabled session in the block, and add advice to its
+        `TableNotFoundError`.
+        """
+        with follow_settings(self._spark), with_not_found_hint(self._spark, self._path):
+            yield
+
     def delete(self, condition: str | Column | None = None) -> ChangeResult:
         """Delete the rows that match a condition, or all rows without one.
 
@@ -243,7 +254,7 @@ class DeltaTable:
         PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
         """
         where = checked_condition(condition, "condition")
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             return delete(self._spark, self._path, where, names=self._names, options=self._options)
 
     def update(
@@ -285,7 +296,7 @@ class DeltaTable:
         if set is None:
             raise InvalidArgumentError(argument="set", problem="it must not be None")
         where, values = checked_condition(condition, "condition"), checked_values(set, "set")
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             return update(
                 self._spark,
                 self._path,
@@ -459,7 +470,7 @@ class DeltaTable:
         """
         if timestamp is None:
             raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             version = version_at_timestamp(self._spark, self._path, timestamp)
         return self._clone(version, target, isShallow, replace, properties)
 
@@ -494,7 +505,7 @@ class DeltaTable:
             retention_hours=checked_number(retentionHours, "retentionHours"),
             check_retention=checks_retention(self._spark),
         )
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             spark, path, options = self._spark, self._path, self._options
             found = open_writable(spark, path, writing=Writing.MAINTENANCE, options=options)
             vacuum_table(found, wanted)
@@ -574,18 +585,20 @@ class DeltaTable:
         ----------
         PROTOCOL.md#supported-features
         """
-        drop_feature(
-            self._spark,
-            self._path,
-            _feature_name(featureName),
-            truncates_history=truncateHistory is not None
-            and checked_flag(truncateHistory, "truncateHistory"),
-            options=self._options,
-        )
+        truncates = checked_flag(truncateHistory or False, "truncateHistory")
+        with follow_settings(self._spark):
+            drop_feature(
+                self._spark,
+                self._path,
+                _feature_name(featureName),
+                truncates_history=truncates,
+                options=self._options,
+            )
 
     def _set_properties(self, properties: Mapping[str, str]) -> None:
         statement = partial(set_properties, properties=properties)
-        alter(self._spark, self._path, statement, self._options)
+        with follow_settings(self._spark):
+            alter(self._spark, self._path, statement, self._options)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """Return the commits, newest first; columns as in
@@ -604,18 +617,18 @@ class DeltaTable:
         return table_detail(self._spark, self._snapshot())
 
     def _merge(self, request: MergeRequest) -> DataFrame:
-        if not request.evolves:
-            warn_of_evolution_setting(self._spark)
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
+            evolves = request.evolves or evolves_schemas()
+            request = dataclasses.replace(request, evolves=evolves)
             return merge(self._spark, self._path, request, self._options)
 
     def _optimize(self, where: str | None, request: OptimizeRequest) -> OptimizeResult:
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             snapshot = open_changeable(self._spark, self._path, self._options, only_inserts=True)
             return optimize_table(snapshot, where, request)
 
     def _restore(self, *, version: int | None = None, timestamp: str | None = None) -> DataFrame:
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             result = restore(
                 self._spark,
                 self._path,
@@ -639,12 +652,12 @@ class DeltaTable:
             replace=checked_flag(replace, "replace"),
             properties=properties or {},
         )
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             result = clone(self._spark, self._path, target, options, self._options)
         return DeltaTable(self._spark, result.target, self._options)
 
     def _snapshot(self) -> Snapshot:
-        with with_not_found_hint(self._spark, self._path):
+        with self._running():
             return open_snapshot(self._spark, self._path, options=self._options)
 
 

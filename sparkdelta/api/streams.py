@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkdelta.base.protocol.arguments import checked_path, checked_text, named_arguments
 from sparkdelta.base.spark.library_sessions import UTC
+from sparkdelta.base.spark.session_settings import follow_settings, follows_settings
 from sparkdelta.base.spark.spark_engine import SparkEngine, engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.stream.read_stream import read_stream as read_stream_of
@@ -243,8 +244,11 @@ def start_stream(
     engine, root = _engine_of(df.sparkSession, "write_stream"), checked_path(path)
     checkpoint = checked_path(checkpoint_location, "checkpoint_location")
 
+    follows = follows_settings()
+
     def write_batch(batch: DataFrame, number: int) -> None:
-        with engine.micro_batch(batch) as (rows, query_id):
+        followed = follow_settings(batch.sparkSession if follows else None)
+        with followed, engine.micro_batch(batch) as (rows, query_id):
             done = write(rows, root, replace(written, txn_app_id=query_id, txn_version=number))
             if done.version is None:
                 # Committed before a crash: Spark ends a query whose batch keeps no state.

@@ -16,6 +16,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.base.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.base.schema.declared_columns import bounded_text, declared_type, identity_metadata
+from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
 from sparkdelta.operations.write.create_table import Creation, create_table
 from sparkdelta.table.definition.table_change import TableDescription
@@ -149,13 +150,14 @@ class DeltaTableBuilder(Generic[Table]):
             Nothing was committed; see `sparkdelta.exceptions`.
         """
         if self._name is not None:
-            table = NewTable.of(self._spark, self._name, self._location)
+            is_optional = self._creation is Creation.CREATE_IF_NOT_EXISTS
+            table = NewTable.of(self._spark, self._name, self._location, is_optional=is_optional)
         elif self._location is not None:
             table = NewTable(self._location)
         else:
             raise _invalid("location", "a location or a table name is required")
         described = replace(self._table, is_managed=table.is_managed)
-        with table.named(self._spark):
+        with follow_settings(self._spark), table.named(self._spark):
             create_table(self._spark, table.path, described, self._creation)
         return self._opened(self._spark, table.path)
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.spark.enabled_sessions import disable_session, enable_session, sparks_own
 from sparkdelta.base.spark.library_sessions import UTC
+from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.sql.pyspark.pyspark_methods import METHODS
 from sparkdelta.sql.statements.statement_text import run_sql
@@ -105,6 +106,6 @@ def sql(
     >>> sql(spark, "DELETE FROM delta.`/people` WHERE age > :age", {"age": 40})  # doctest: +SKIP
     """
     owner = builders_of(spark).classes["SparkSession"]
-    return run_sql(
-        spark, partial(sparks_own(owner, "sql"), spark), text, args, kwargs, time_zone=UTC
-    )
+    run = partial(sparks_own(owner, "sql"), spark)
+    with follow_settings(None):
+        return run_sql(spark, run, text, args, kwargs, time_zone=UTC)

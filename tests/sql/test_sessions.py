@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,39 +78,44 @@ def test_options_of_writes(enabled: SparkSession, table_path: str) -> None:
     assert (snapshot.version, snapshot.schema.names) == (3, ["id", "more"])
     changes = enabled.read.format("delta").option("readChangeFeed", "true")
     assert _ids(changes.option("startingVersion", 1).load(table_path)) == [0, 4, 5]
-    with raises("DELTA_UNKNOWN_ARGUMENT") as raised:
-        write(enabled.range(1), overwriteSchemas="true")
-    assert raised.value.suggestion == "Use overwriteSchema"
     with pytest.raises(InvalidArgumentError):
         write(enabled.range(1), mergeSchema="yes")
-    with raises("DELTA_UNKNOWN_ARGUMENT"):
-        enabled.read.format("delta").option("inferSchema", "true").load(table_path)
     with pytest.raises(InvalidArgumentError):
         enabled.read.format("delta").schema("id INT").load(table_path)
     with pytest.raises(InvalidArgumentError):
         enabled.range(1).write.format("delta").bucketBy(2, "id").save(table_path)
 
 
-def test_a_dynamic_overwrite_by_setting_is_not_a_full_one(
-    enabled: SparkSession, table_path: str
+def test_unknown_options_are_ignored_and_logged(
+    enabled: SparkSession, table_path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = enabled.range(3).withColumn("part", F.col("id") % 2)
-    rows.write.format("delta").partitionBy("part").save(table_path)
-    write = rows.where("part = 1").write.format("delta").mode("overwrite")
-    enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    try:
-        with pytest.raises(InvalidArgumentError):
-            write.save(table_path)
-        write.option("partitionOverwriteMode", "dynamic").save(table_path)
-    finally:
-        enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
-    assert _ids(enabled.read.format("delta").load(table_path)) == [0, 1, 2]
+    caplog.set_level("INFO", "sparkdelta")
+    options = {"header": "true", "inferSchema": "true"}
+    enabled.range(3).write.format("delta").options(**options).save(table_path)
+    assert enabled.read.format("delta").options(**options).load(table_path).count() == 3
+    stream = enabled.readStream.format("delta").options(**options).load(table_path)
+    assert stream.schema.names == ["id"]
+    assert [record.levelname for record in caplog.records].count("WARNING") == 0
+    ignored = [text for text in caplog.messages if "header, inferSchema" in text]
+    assert len(ignored) == 3
+    read = enabled.read.format("delta").option("versionsAsOf", "0")
+    assert read.option("startingVersion", "7").load(table_path).count() == 3
+    (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "versionsAsOf" in warning.getMessage()
+    assert "Did you mean versionAsOf?" in warning.getMessage()
+    changes = enabled.read.format("delta").option("readChangeFeed", "true")
+    with pytest.raises(InvalidArgumentError):
+        changes.option("startingVersion", "0").option("versionAsOf", "0").load(table_path)
 
 
 def test_options_of_overwrites_that_are_set_for_all_writes(
     enabled: SparkSession, table_path: str
 ) -> None:
-    options = {"partitionOverwriteMode": "dynamic", "overwriteSchema": "true"}
+    options = {
+        "partitionOverwriteMode": "dynamic",
+        "overwriteSchema": "true",
+        "replaceWhere": "part = 2",
+    }
     name, rows = f"delta.`{table_path}`", enabled.sql("SELECT 1 AS id, 1 AS part")
     for mode in ("error", "append", "ignore"):
         rows.write.format("delta").mode(mode).options(**options).partitionBy("part").save(
@@ -125,7 +128,6 @@ def test_options_of_overwrites_that_are_set_for_all_writes(
     assert _ids(enabled.read.format("delta").load(table_path + "2")) == [1]
     for refused in (
         first.option("overwriteSchema", "true"),
-        rows.write.format("delta").mode("append").option("replaceWhere", "part = 1"),
         rows.write.format("delta").mode("append").option("partitionOverwriteMode", "all"),
     ):
         with pytest.raises(InvalidArgumentError):
@@ -135,54 +137,6 @@ def test_options_of_overwrites_that_are_set_for_all_writes(
     assert _ids(enabled.read.format("delta").load(table_path)) == [2], "a table is replaced whole"
     with pytest.raises(InvalidArgumentError):
         other.option("replaceWhere", "part = 2").createOrReplace()
-
-
-def test_settings_of_delta_spark_are_not_passed_over(
-    enabled: SparkSession, table_path: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Settings without which delta-spark would write something else are refused, or logged."""
-    name, delta = f"delta.`{table_path}`", "spark.databricks.delta"
-
-    @contextmanager
-    def setting(key: str, value: str) -> Iterator[None]:
-        enabled.conf.set(f"{delta}.{key}", value)
-        try:
-            yield
-        finally:
-            enabled.conf.unset(f"{delta}.{key}")
-
-    rows = enabled.range(2)
-    with setting("properties.defaults.appendOnly", "true"):
-        for write in (
-            lambda: rows.write.format("delta").save(table_path),
-            lambda: rows.writeTo(name).using("delta").create(),
-            lambda: enabled.sql(f"CREATE TABLE {name} (id BIGINT) USING delta"),
-        ):
-            with pytest.raises(InvalidArgumentError, match="appendOnly"):
-                write()
-    with setting("schema.autoMerge.enabled", "true"):
-        rows.write.format("delta").save(table_path)
-        append = rows.write.format("delta").mode("append")
-        for write in (
-            lambda: append.save(table_path),
-            lambda: rows.writeTo(name).append(),
-            lambda: enabled.sql(f"INSERT INTO {name} VALUES (7)"),
-        ):
-            with pytest.raises(InvalidArgumentError, match="autoMerge"):
-                write()
-        append.option("mergeSchema", "false").save(table_path)
-        table = DeltaTable.forPath(enabled, table_path).alias("t")
-        merge = table.merge(rows.alias("s"), "t.id = s.id").whenNotMatchedInsertAll()
-        merge.withSchemaEvolution().execute()
-        assert "autoMerge" not in caplog.text
-        merge.execute()
-        assert "autoMerge" in caplog.text
-    with setting("write.txnAppId", "app"):
-        with pytest.raises(InvalidArgumentError, match="txnAppId"):
-            rows.write.format("delta").mode("append").save(table_path)
-        with pytest.raises(InvalidArgumentError, match="txnAppId"):
-            enabled.sql(f"DELETE FROM {name}")
-    assert load_snapshot(enabled, table_path).version == 1
 
 
 @pytest.mark.full
@@ -426,8 +380,9 @@ def test_streams(enabled: SparkSession, table_path: str, tmp_path: Path) -> None
     query = writer.trigger(availableNow=True).outputMode("append").start(target)
     query.awaitTermination()
     assert _ids(enabled.read.format("delta").load(target)) == [3, 4, 5]
-    with raises("DELTA_UNKNOWN_ARGUMENT"):
-        enabled.readStream.format("delta").option("startVersion", "1").load(source)
+    for refused in ("schemaTrackingLocation", "versionAsOf"):
+        with raises("DELTA_UNKNOWN_ARGUMENT"):
+            enabled.readStream.format("delta").option(refused, "1").load(source)
     with pytest.raises(InvalidArgumentError):
         rows.writeStream.format("delta").start(target)
     memory = rows.writeStream.format("memory").queryName("sd_memory").trigger(availableNow=True)

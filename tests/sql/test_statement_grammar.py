@@ -283,7 +283,7 @@ def test_merge() -> None:
         ("DESCRIBE t a b", (1, 14)),
         ("MERGE INTO t USING a s JOIN b ON x WHEN MATCHED THEN DELETE", (1, 24)),
         ("VACUUM t LITE FULL", (1, 15)),
-        ("CREATE TABLE t (a INT) USING delta OPTIONS (x 'y')", (1, 44)),
+        ("CREATE TABLE t (a INT) USING delta OPTIONS (path 'y') LOCATION 'x'", (1, 67)),
         ("CREATE TABLE t (a INT) USING delta PARTITIONED BY (days(a))", (1, 52)),
         ("DELETE FROM IDENTIFIER(a)", (1, 24)),
         ("DELETE FROM IDENTIFIER('a.')", (1, 24)),

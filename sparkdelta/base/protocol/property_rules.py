@@ -98,6 +98,17 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
     )
 
 
+def with_defaults(properties: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a new table, with the defaults of other properties.
+
+    As in delta-spark, defaults with another name or another spelling than a property's, and those
+    of protocol versions, are ignored.
+    """
+    given = set(map(property_name, properties)) | {MIN_READER_VERSION, MIN_WRITER_VERSION}
+    usable = set(_SPELLINGS.values()) - given
+    return {**{name: text for name, text in defaults.items() if name in usable}, **properties}
+
+
 def without_comment(properties: Mapping[str, str]) -> tuple[dict[str, str], str | None]:
     """Return the properties without `comment`, and its value: the table's description, or None."""
     others = {name: value for name, value in properties.items() if name.lower() != COMMENT}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -39,6 +39,10 @@ from sparkdelta.operations.merge.merge_sides import (
     stage_source,
 )
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
+from sparkdelta.table.commit.application_transactions import (
+    are_committed,
+    session_transactions,
+)
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, modify_files
@@ -103,6 +107,9 @@ def merge(
     watch = Stopwatch()
     only_inserts = all(clause.kind.is_not_matched for clause in request.clauses)
     snapshot = open_changeable(spark, path, options, only_inserts=only_inserts)
+    transactions = session_transactions()
+    if are_committed(snapshot, transactions):
+        return _result(spark)
     with jobs_of(snapshot.path, snapshot.version), staging(spark, snapshot.log.store) as stage:
         staged = _stage(snapshot, request, stage)
         watch.lap("materializeSourceTimeMs")
@@ -114,7 +121,9 @@ def merge(
         watch.lap("scanTimeMs")
         with change_writer(spark, snapshot, change, modified) as writer:
             matches = _checked(matches, modified)
-            delta = MergeOutput(matches, modified, writer).write()
+            delta = replace(
+                MergeOutput(matches, modified, writer).write(), transactions=transactions
+            )
         watch.lap("rewriteTimeMs")
         metrics = {**_row_metrics(matches, modified), **_file_metrics(delta), **watch.metrics}
         done = commit_delta(delta, Operation(OPERATION, _parameters(request), metrics=metrics))
@@ -192,13 +201,11 @@ def _checked(matches: MergeMatches, modified: ModifiedFiles) -> MergeMatches:
     return matches
 
 
-def _result(spark: SparkSession, matches: MergeMatches) -> DataFrame:
-    return spark.sql(
-        f"SELECT {matches.num_affected}L AS num_affected_rows, "
-        f"{matches.num_updated}L AS num_updated_rows, "
-        f"{matches.num_deleted}L AS num_deleted_rows, "
-        f"{matches.num_inserted}L AS num_inserted_rows"
-    )
+def _result(spark: SparkSession, matches: MergeMatches | None = None) -> DataFrame:
+    kinds = ("affected", "updated", "deleted", "inserted")
+    counts = (0 if matches is None else getattr(matches, f"num_{kind}") for kind in kinds)
+    columns = (f"{n}L AS num_{kind}_rows" for n, kind in zip(counts, kinds, strict=True))
+    return spark.sql(f"SELECT {', '.join(columns)}")
 
 
 def _row_metrics(matches: MergeMatches, modified: ModifiedFiles) -> dict[str, int]:

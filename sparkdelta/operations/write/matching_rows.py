@@ -10,6 +10,10 @@ from pyspark.sql import Column, SparkSession
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
+from sparkdelta.table.commit.application_transactions import (
+    are_committed,
+    session_transactions,
+)
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import (
@@ -68,6 +72,9 @@ def change_matching_rows(
         jobs_of(snapshot.path, snapshot.version),
         staging(spark, store) as stage,
     ):
+        transactions = session_transactions()
+        if are_committed(snapshot, transactions):
+            return ChangeResult(milliseconds=watch.total_ms)
         matching = find_matching_rows(snapshot, where, stage, operation=operation, names=names)
         modified = matching.modified
         if not modified.num_files:
@@ -86,6 +93,7 @@ def change_matching_rows(
             modified=modified,
             new=written.new,
             change_files=written.change_files,
+            transactions=transactions,
             tags=writer.tags,
         )
         files = delta.file_metrics

@@ -24,10 +24,14 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, MetadataChangedException
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
+from sparkdelta.table.commit.application_transactions import (
+    application_transactions,
+    are_committed,
+)
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
-from sparkdelta.table.commit.transaction import CommittedTransaction, last_transaction_version
+from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.definition.alteration import shown_definition, shown_json
 from sparkdelta.table.definition.rule_expressions import check_expressions
 from sparkdelta.table.definition.schema_changes import written_table
@@ -106,7 +110,7 @@ def _write(
         if snapshot is None:
             if not rewrites:
                 warn_of_other_files(store)
-        elif options.mode == "ignore" or _is_repeated(snapshot, options):
+        elif options.mode == "ignore" or are_committed(snapshot, _transactions(options)):
             return WriteResult(None)
         elif options.mode == "error":
             raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=root)
@@ -133,12 +137,8 @@ def _write(
     raise AssertionError
 
 
-def _is_repeated(snapshot: Snapshot, options: WriteOptions) -> bool:
-    """True if the application's transaction was committed before."""
-    if options.txn_app_id is None or options.txn_version is None:
-        return False
-    last = last_transaction_version(snapshot, options.txn_app_id)
-    return last is not None and last >= options.txn_version
+def _transactions(options: WriteOptions) -> tuple[TransactionIdentifier, ...]:
+    return application_transactions(options.txn_app_id, options.txn_version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +250,7 @@ class _Attempt:
                 modified=modified,
                 new=files,
                 change_files=None if changes is None else writer.write_changes(changes),
-                transactions=self._transactions,
+                transactions=_transactions(self.options),
                 tags=commit_tags(change.after) if modified.rewritten is None else writer.tags,
             )
 
@@ -293,13 +293,6 @@ class _Attempt:
     @property
     def is_blind_append(self) -> bool:
         return not self.overwrites and not self.reads_table
-
-    @property
-    def _transactions(self) -> tuple[TransactionIdentifier, ...]:
-        app_id, version = self.options.txn_app_id, self.options.txn_version
-        if app_id is None or version is None:
-            return ()
-        return (TransactionIdentifier(app_id, version, time.time_ns() // 1_000_000),)
 
     def _operation(self, delta: RowDelta, files: NewFiles) -> Operation:
         options, snapshot = self.options, self.snapshot

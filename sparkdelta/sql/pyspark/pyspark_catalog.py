@@ -125,7 +125,7 @@ def create_table(
 ) -> DataFrame:
     """``Catalog.createTable``; without a schema, it registers an existing table."""
     spark: SparkSession = catalog._sparkSession
-    if not is_enabled(spark) or not is_delta(source):
+    if not is_enabled(spark) or not is_delta(source, spark):
         rows: DataFrame = original(catalog, tableName, path, source, schema, description, **options)
         return rows
     others, properties = table_properties(options)

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
@@ -39,7 +40,7 @@ def load(
     """``DataFrameReader.load``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
-    if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source):
+    if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source, spark):
         rows: DataFrame = original(reader, path, format, schema, **options)
         return rows
     state = builders.reader(reader.options(**options))
@@ -58,8 +59,8 @@ def save(
 ) -> None:
     """``DataFrameWriter.save``."""
     builders = builders_of(writer)
-    is_ours = is_enabled(builders.session_of(writer))
-    if not is_ours or not is_delta(format or builders.writer(writer).source):
+    spark = builders.session_of(writer)
+    if not is_enabled(spark) or not is_delta(format or builders.writer(writer).source, spark):
         original(writer, path, format, mode, partitionBy, **options)
         return
     writer.mode(mode).options(**options)
@@ -81,7 +82,7 @@ def save_as_table(
     """``DataFrameWriter.saveAsTable``."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
-    if not is_enabled(spark) or not is_delta(format or builders.writer(writer).source):
+    if not is_enabled(spark) or not is_delta(format or builders.writer(writer).source, spark):
         original(writer, name, format, mode, partitionBy, **options)
         return
     writer.mode(mode).options(**options)
@@ -110,10 +111,11 @@ def insert_into(
     overwrites = state.mode is not None and state.mode.lower() == "overwrite"
     if overwrite is not None:
         overwrites = overwrite
-    snapshot = load_snapshot(spark, path)
-    rows = inserted_rows(state.rows, snapshot, Insertion(), time_zone=session_time_zone(spark))
-    mode = "overwrite" if overwrites else "append"
-    pyspark_writing.save(replace(state, rows=rows, mode=mode), path, rounds=True)
+    mode, snapshot = "overwrite" if overwrites else "append", load_snapshot(spark, path)
+    with follow_settings(spark):
+        insertion, time_zone = Insertion(evolves=evolves_schemas()), session_time_zone(spark)
+        rows = inserted_rows(state.rows, snapshot, insertion, time_zone=time_zone)
+        pyspark_writing.save(replace(state, rows=rows, mode=mode), path, rounds=True)
 
 
 def _create(mode: str, *, requires_table: bool = False) -> Replacement:
@@ -173,7 +175,7 @@ def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
         return None
     state = builders.table_writer(writer)
     name = table_name(state.table)
-    if not is_delta(state.source) and table_path(spark, with_database(spark, name)) is None:
+    if not is_delta(state.source, spark) and table_path(spark, with_database(spark, name)) is None:
         return None
     properties = dict(state.properties)
     location = properties.pop("location", None)
@@ -209,7 +211,8 @@ def sql(
     """``SparkSession.sql``."""
     run: Callable[..., DataFrame] = functools.partial(original, spark)
     if is_enabled(spark):
-        return run_sql(spark, run, sqlQuery, args, kwargs, time_zone=session_time_zone(spark))
+        with follow_settings(spark):
+            return run_sql(spark, run, sqlQuery, args, kwargs, time_zone=session_time_zone(spark))
     return run(sqlQuery, **kwargs) if args is None else run(sqlQuery, args, **kwargs)
 
 

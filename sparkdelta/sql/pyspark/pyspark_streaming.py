@@ -14,6 +14,7 @@ from sparkdelta.api.streams import read_stream, start_stream
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.enabled_sessions import Original, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, StreamWriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.statements.options import (
@@ -43,7 +44,7 @@ def load(
     """``DataStreamReader.load``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
-    if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source):
+    if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source, spark):
         rows: DataFrame = original(reader, path, format, schema, **options)
         return rows
     state = builders.reader(reader.options(**options))
@@ -82,8 +83,10 @@ def start(
 ) -> StreamingQuery:
     """``DataStreamWriter.start``."""
     builders = builders_of(writer)
-    is_ours = is_enabled(builders.session_of(writer))
-    if not is_ours or not is_delta(format or builders.stream_writer(writer).source):
+    spark = builders.session_of(writer)
+    if not is_enabled(spark) or not is_delta(
+        format or builders.stream_writer(writer).source, spark
+    ):
         query: StreamingQuery = original(
             writer, path, format, outputMode, partitionBy, queryName, **options
         )
@@ -107,7 +110,7 @@ def to_table(
     spark = builders.session_of(writer)
     if is_enabled(spark):
         name = table_name(tableName)
-        is_ours = is_delta(format or builders.stream_writer(writer).source)
+        is_ours = is_delta(format or builders.stream_writer(writer).source, spark)
         if is_ours or table_path(spark, with_database(spark, name)) is not None:
             state = _told(writer, outputMode, partitionBy, queryName, options)
             place = NewTable.of(spark, name, given_location(state.options))
@@ -139,13 +142,16 @@ def _write(state: StreamWriterState, path: str) -> StreamingQuery:
     if "checkpoint_location" not in found:
         problem = "it is required, and identifies the query"
         raise InvalidArgumentError(argument="checkpointLocation", problem=problem)
-    return start_stream(
-        state.rows,
-        path,
-        time_zone=session_time_zone(state.rows.sparkSession),
-        output_mode=state.output_mode,
-        trigger=state.trigger,
-        partition_by=state.partition_by,
-        properties=properties,
-        **found,
-    )
+    spark = state.rows.sparkSession
+    with follow_settings(spark):
+        found.setdefault("merge_schema", evolves_schemas())
+        return start_stream(
+            state.rows,
+            path,
+            time_zone=session_time_zone(spark),
+            output_mode=state.output_mode,
+            trigger=state.trigger,
+            partition_by=state.partition_by,
+            properties=properties,
+            **found,
+        )

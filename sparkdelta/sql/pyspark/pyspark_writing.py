@@ -4,33 +4,32 @@ place of those that they match.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 
 from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import WriterState
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.operations.write.ignored_settings import (
-    check_commit_settings,
-    check_evolution_setting,
-    check_overwrite_setting,
-    check_property_settings,
-)
 from sparkdelta.operations.write.write import write
-from sparkdelta.sql.statements.options import WRITE, arguments, table_properties
+from sparkdelta.sql.statements.options import WRITE, arguments, table_properties, with_settings
 from sparkdelta.sql.statements.replaced_rows import replace_equal, replace_matching
+from sparkdelta.table.definition.schema_changes import with_merged_schema
+from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.definition.write_options import WriteOptions
 from sparkdelta.table.listing.table_names import table_name
 from sparkdelta.table.rows.column_binding import match_rows
 
 _FUNCTION = 'df.write.format("delta")'
 _USING, _ON, _ALIAS = "replaceUsing", "replaceOn", "targetAlias"
-_NAMES = {name.lower(): name for name in (_USING, _ON, _ALIAS)}
+_MERGE_SCHEMA = "mergeSchema"
+_NAMES = {name.lower(): name for name in (_USING, _ON, _ALIAS, _MERGE_SCHEMA)}
 
 
 def save(state: WriterState, path: str, **more: Any) -> None:
@@ -51,6 +50,11 @@ def save(state: WriterState, path: str, **more: Any) -> None:
     if state.other_layout is not None:
         problem = "a Delta table has no buckets; use partitionBy or clusterBy"
         raise InvalidArgumentError(argument=state.other_layout, problem=problem)
+    with follow_settings(state.rows.sparkSession):
+        _save(state, path, more)
+
+
+def _save(state: WriterState, path: str, more: Mapping[str, Any]) -> None:
     mode = state.mode or "error"
     spark = state.rows.sparkSession
     exists = DeltaTable.isDeltaTable(spark, path)
@@ -58,14 +62,12 @@ def save(state: WriterState, path: str, **more: Any) -> None:
         if exists:
             _replace_rows(state, path)
             return
-        others = {n: text for n, text in state.options.items() if n.lower() not in _NAMES}
+        dropped = _NAMES.keys() - {_MERGE_SCHEMA.lower()}
+        others = {n: text for n, text in state.options.items() if n.lower() not in dropped}
         state = replace(state, options=others)
     found = _arguments(state, mode=mode)
     if exists:
         found["properties"] = {}  # they count when the table is created
-        _check_evolution(spark, found)
-    else:
-        check_property_settings(spark)
     options = WriteOptions.spelled(
         mode=mode,
         partition_by=state.partition_by,
@@ -73,35 +75,28 @@ def save(state: WriterState, path: str, **more: Any) -> None:
         **found,
         **more,
     )
-    check_overwrite_setting(spark, options)
     write(state.rows, path, options)
 
 
 def _arguments(state: WriterState, *, mode: str) -> dict[str, Any]:
-    """Return the options of a writer. Other modes than overwrite ignore ``overwriteSchema`` and
-    dynamic partition overwrite, which many programs set for all of their writes.
+    """Return the options of a writer. Other modes than overwrite ignore ``overwriteSchema``,
+    ``replaceWhere`` and dynamic partition overwrite, which many programs set for all writes.
     """
     spark = state.rows.sparkSession
     options, properties = table_properties(state.options)
-    defaults = {"partition_overwrite_mode": "static", "compression": None}
     found = arguments(options, WRITE, function=_FUNCTION)
-    if mode.lower() != "overwrite":
+    overwrites = mode.lower() == "overwrite"
+    if not overwrites:
         found.pop("overwrite_schema", None)
+        found.pop("replace_where", None)
         if found.get("partition_overwrite_mode", "").lower() == "dynamic":
             del found["partition_overwrite_mode"]
-    if not {"txn_app_id", "user_metadata"} & found.keys():
-        check_commit_settings(spark)
     return {
-        **defaults,
-        **found,
+        "compression": None,
+        **with_settings(found, overwrites=overwrites, partition_by=state.partition_by),
         "properties": {**properties, **state.properties},
         "time_zone": session_time_zone(spark),
     }
-
-
-def _check_evolution(spark: SparkSession, found: dict[str, Any]) -> None:
-    if not {"merge_schema", "overwrite_schema"} & found.keys():
-        check_evolution_setting(spark)
 
 
 def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> None:
@@ -114,20 +109,20 @@ def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> None:
     more
         Members of `WriteOptions`.
     """
-    check_property_settings(state.rows.sparkSession)
-    options = WriteOptions.spelled(
-        **{
-            **_arguments(state, mode=mode),
-            "mode": mode,
-            "partition_overwrite_mode": "static",
-            "partition_by": state.partition_by,
-            "cluster_by": state.cluster_by,
-            "defines_table": True,
-            "replaces_table": mode == "overwrite",
-            **more,
-        }
-    )
-    write(state.rows, path, options)
+    with follow_settings(state.rows.sparkSession):
+        options = WriteOptions.spelled(
+            **{
+                **_arguments(state, mode=mode),
+                "mode": mode,
+                "partition_overwrite_mode": "static",
+                "partition_by": state.partition_by,
+                "cluster_by": state.cluster_by,
+                "defines_table": True,
+                "replaces_table": mode == "overwrite",
+                **more,
+            }
+        )
+        write(state.rows, path, options)
 
 
 def write_into(
@@ -140,14 +135,13 @@ def write_into(
     """Append the rows of a ``DataFrameWriterV2`` to a table, or overwrite rows of it."""
     overwrites = overwrites_partitions or replace_where is not None
     mode = "overwrite" if overwrites else "append"
-    found = _arguments(state, mode=mode)
-    _check_evolution(state.rows.sparkSession, found)
-    if overwrites_partitions:
-        found["partition_overwrite_mode"] = "dynamic"
-    if replace_where is not None:
-        found["replace_where"] = replace_where
-    found.update(mode=mode, requires_table=True, properties={}, rounds=True)
-    write(state.rows, path, WriteOptions.spelled(**found))
+    with follow_settings(state.rows.sparkSession):
+        found = _arguments(state, mode=mode)
+        found["partition_overwrite_mode"] = "dynamic" if overwrites_partitions else "static"
+        if replace_where is not None:
+            found["replace_where"] = replace_where
+        found.update(mode=mode, requires_table=True, properties={}, rounds=True)
+        write(state.rows, path, WriteOptions.spelled(**found))
 
 
 def _replace_rows(state: WriterState, path: str) -> None:
@@ -164,24 +158,36 @@ def _replace_rows(state: WriterState, path: str) -> None:
     options = {_NAMES.get(name.lower(), name): text for name, text in state.options.items()}
     on, alias = options.get(_ON), options.get(_ALIAS)
     asked, known = (_USING, (_USING,)) if on is None else (_ON, (_ON, _ALIAS))
+    known = (*known, _MERGE_SCHEMA)
     others = [name for name in options if name not in known and name.lower() != "path"]
     if state.partition_by is not None or state.cluster_by is not None:
         others.append("partitionBy or clusterBy")
     if others or (state.mode or "").lower() != "overwrite":
         problem = f"it cannot be given with {others[0]}" if others else "it needs mode overwrite"
         raise InvalidArgumentError(argument=asked, problem=problem)
-    values, table = _values(state.rows, path), DeltaTable.forPath(state.rows.sparkSession, path)
+    found = arguments(
+        {_MERGE_SCHEMA: options[_MERGE_SCHEMA]} if _MERGE_SCHEMA in options else {},
+        WRITE,
+        function=_FUNCTION,
+    )
+    evolves = bool(found.get("merge_schema", evolves_schemas()))
+    values = _values(state.rows, path, evolves=evolves)
+    table = DeltaTable.forPath(state.rows.sparkSession, path)
     if on is None:
         names = (".".join(table_name(name)) for name in options[_USING].split(","))
-        replace_equal(state.rows, table, {name: name for name in names}, values=values)
+        replace_equal(
+            state.rows, table, {name: name for name in names}, values=values, evolves=evolves
+        )
         return
     table = table if alias is None else table.alias(alias)
-    replace_matching(state.rows, table, on, values=values)
+    replace_matching(state.rows, table, on, values=values, evolves=evolves)
 
 
-def _values(rows: DataFrame, path: str) -> dict[str, str]:
+def _values(rows: DataFrame, path: str, *, evolves: bool) -> dict[str, str]:
     """Return the columns of rows by those of the table that an append would write them into."""
     table = load_snapshot(rows.sparkSession, path).configuration
+    if evolves:
+        table = with_merged_schema(TableChange(table, table), rows.schema, path=path).after
     matched = match_rows(rows.schema, table, path=path)
     return {
         quoted(column.field.name): quoted(column.source)

@@ -20,7 +20,6 @@ from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.exceptions import DeltaError, TableNotFoundError
 from sparkdelta.operations.alter.altered_columns import column_path
 from sparkdelta.operations.write.create_table import Creation, create_table, create_table_like
-from sparkdelta.operations.write.ignored_settings import check_property_settings
 from sparkdelta.operations.write.write import write
 from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, Statement
@@ -33,6 +32,7 @@ from sparkdelta.sql.statements.column_definitions import (
     table_properties,
 )
 from sparkdelta.sql.statements.descriptions import all_properties
+from sparkdelta.sql.statements.options import WRITE, arguments, given_location, with_settings
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
 from sparkdelta.table.definition.table_change import TableDescription
@@ -101,10 +101,10 @@ def _table_clauses(parser: Parser) -> dict[str, Any]:
                 found["columns"] = (*found.get("columns", ()), *columns)
         elif parser.accept("CLUSTER BY"):
             found["cluster_by"] = parser.names()
-        elif parser.peek("LOCATION") or parser.peek("OPTIONS"):
-            if "location" in found:
-                raise parser.error("the location is there twice")
-            found["location"] = _location(parser)
+        elif parser.accept("LOCATION"):
+            found["location"] = parser.string()
+        elif parser.accept("OPTIONS"):
+            found["options"] = parser.properties()
         elif parser.accept("COMMENT"):
             found["comment"] = parser.string()
         elif parser.accept("TBLPROPERTIES"):
@@ -117,18 +117,18 @@ def _table_clauses(parser: Parser) -> dict[str, Any]:
             if "columns" in found:
                 raise parser.error("a table has either definitions of columns or a query")
             found["query"] = parser.rest()
-    return found
+    return _with_location(parser, found)
 
 
-def _location(parser: Parser) -> str:
-    """Return ``LOCATION '/p'`` or ``OPTIONS (path = '/p')``, and go past it."""
-    if parser.accept("LOCATION"):
-        return parser.string()
-    parser.expect("OPTIONS")
-    start, options = parser.token, parser.properties()
-    if list(map(str.lower, options)) != ["path"]:
-        raise parser.error("the only option of a Delta table is its path", start)
-    return next(iter(options.values()))
+def _with_location(parser: Parser, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the clauses of CREATE TABLE with the path among the options as the location."""
+    options = found.pop("options", {})
+    others = {name: text for name, text in options.items() if name.lower() != "path"}
+    if others.keys() != options.keys():
+        if "location" in found:
+            raise parser.error("the location is there twice")
+        found["location"] = given_location(options)
+    return {**found, "options": others} if others else found
 
 
 def _partitions(parser: Parser) -> tuple[tuple[str, ...], tuple[ColumnText, ...]]:
@@ -159,6 +159,7 @@ def create(
     location: str | None = None,
     comment: str | None = None,
     properties: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
     query: Fragment | None = None,
 ) -> None:
     """Create a table, with or without a query; one with a name is registered afterwards.
@@ -167,18 +168,21 @@ def create(
     ----------
     provider
         After USING.
+    options
+        After OPTIONS: of the write of a query; else they become table properties, as in
+        delta-spark.
     """
-    check_property_settings(table.spark)
     if provider not in (None, "delta"):
         raise DeltaError.of(
             "DELTA_STATEMENT_NOT_SUPPORTED", statement=f"USING {provider} of a Delta table"
         )
-    new = NewTable.of(table.spark, table.name, location)
+    is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
+    new = NewTable.of(table.spark, table.name, location, is_optional=is_optional)
     with new.named(table.spark):
         if query is not None:
             replaces = creation in _REPLACES
-            is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
-            options = WriteOptions(
+            write_options = WriteOptions.spelled(
+                **_options_of_query(options or {}),
                 mode="overwrite" if replaces else "ignore" if is_optional else "error",
                 partition_by=partition_by,
                 cluster_by=cluster_by,
@@ -189,10 +193,12 @@ def create(
                 requires_table=creation is Creation.REPLACE,
                 is_managed=new.is_managed,
             )
-            write(table.sql.query(query), new.path, options)
+            write(table.sql.query(query), new.path, write_options)
             return
         if not columns and creation in _REPLACES:
             raise DeltaError.of("DELTA_SCHEMA_NOT_PROVIDED", path=new.path)
+        marked = {f"option.{name}": text for name, text in (options or {}).items()}
+        properties = {**(properties or {}), **(options or {}), **marked}
         exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
         if not exists and not columns:
             raise DeltaError.of(
@@ -207,13 +213,22 @@ def create(
             partition_by=partition_by,
             clustering_columns=cluster_by,
             comment=comment,
-            properties=properties or {},
+            properties=properties,
             is_managed=new.is_managed,
         )
         if exists:  # and only gets a name
             _check_described(load_snapshot(table.spark, new.path), description)
         else:
             create_table(table.spark, new.path, description, creation)
+
+
+def _options_of_query(options: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of CREATE TABLE as arguments of the write of its query."""
+    found = arguments(options, WRITE, function="OPTIONS")
+    for replaced in ("overwrite_schema", "replace_where", "partition_overwrite_mode"):
+        found.pop(replaced, None)  # the table is defined anew
+    found = {"compression": None, **with_settings(found, overwrites=False)}
+    return {**found, "merge_schema": False}
 
 
 def _check_described(snapshot: Snapshot, description: TableDescription) -> None:
@@ -278,7 +293,8 @@ def create_like(
         raise DeltaError.of(
             "DELTA_STATEMENT_NOT_SUPPORTED", statement=f"USING {provider} LIKE a Delta table"
         )
-    new = NewTable.of(table.spark, table.name, location)
+    is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
+    new = NewTable.of(table.spark, table.name, location, is_optional=is_optional)
     with new.named(table.spark):
         create_table_like(
             table.spark, source_path, new.path, properties or {}, creation,
@@ -314,11 +330,11 @@ def create_clone(
     spark, source_path = table.spark, table_path(table.spark, source)
     if source_path is None:
         raise TableNotFoundError(path=quoted_path(source))
-    new = NewTable.of(spark, table.name, location)
+    is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
+    new = NewTable.of(spark, table.name, location, is_optional=is_optional)
     time = None if timestamp is None else session_time(spark, timestamp)
     if creation is Creation.REPLACE and not DeltaTable.isDeltaTable(spark, new.path):
         raise DeltaError.of("DELTA_CANNOT_REPLACE_MISSING_TABLE", path=new.path)
-    is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     if is_optional and new.name is None and DeltaTable.isDeltaTable(spark, new.path):
         return spark.createDataFrame([], _CLONE_METRICS)
     with new.named(spark):

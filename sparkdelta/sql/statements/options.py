@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from sparkdelta.base.protocol.arguments import checked_path
 from sparkdelta.base.protocol.table_properties import DEFAULT_TARGET_FILE_SIZE
+from sparkdelta.base.spark.session_settings import (
+    default_source,
+    evolves_schemas,
+    overwrites_partitions,
+    transaction,
+)
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+
+_LOGGER = logging.getLogger(__name__)
+_NEAR = 0.8
+_NOT_IMPLEMENTED = {
+    "allowsourcecolumndrop", "allowsourcecolumnrename", "allowsourcecolumntypechange",
+    "schemalocation", "schematrackinglocation", "timestampasof", "versionasof",
+    "witheventtimeorder",
+}  # fmt: skip
+"""Options of streams that would change the result, in lower case."""
 
 _TRUTHS = {"true": True, "false": False}
 
@@ -102,9 +120,9 @@ WRITE_STREAM: Mapping[str, tuple[str, _Value]] = {
 """Argument of `sparkdelta.write_stream` and kind of value, by the option's name."""
 
 
-def is_delta(source: str | None) -> bool:
-    """True if a format is that of Delta tables."""
-    return source is not None and source.lower() == "delta"
+def is_delta(source: str | None, spark: SparkSession) -> bool:
+    """True if a format, or the default one of a session if there is none, is Delta's."""
+    return (source or default_source(spark)).lower() == "delta"
 
 
 def table_properties(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -149,6 +167,15 @@ def asks_for_changes(options: Mapping[str, str]) -> bool:
     return any(_truth(n, text) for n, text in options.items() if n.lower() in wanted)
 
 
+def check_no_version(options: Mapping[str, str]) -> None:
+    """Refuse a version or time among the options of a read of changes."""
+    names = {name.lower() for name in READ}
+    for name in options:
+        if name.lower() in names:
+            problem = "changes are read between two versions; give startingVersion"
+            raise InvalidArgumentError(argument=name, problem=problem)
+
+
 def arguments(
     options: Mapping[str, str],
     known: Mapping[str, tuple[str, _Value]],
@@ -158,41 +185,75 @@ def arguments(
 ) -> dict[str, Any]:
     """Return options as arguments of a function.
 
+    As in delta-spark, other options are ignored: programs give the same ones to readers of every
+    format. The log names them, with a warning for one that is spelled almost as an option of the
+    function.
+
     Parameters
     ----------
     options
         Texts by names in any case.
     function
-        Named in errors.
+        Named in errors and in the log.
     others
         Options that the caller looks at itself, beside ``path``.
 
     Raises
     ------
     DELTA_UNKNOWN_ARGUMENT
-        There is no such option.
+        delta-spark has the option, and it is not implemented.
     InvalidArgumentError
         A value is not of the option's kind.
     """
     by_lower_case = {name.lower(): name for name in known}
-    ignored = {"path", *(name.lower() for name in others)}
+    seen = {"path", *(name.lower() for name in others)}
     found: dict[str, Any] = {}
+    ignored: list[str] = []
     for given, text in options.items():
         name = by_lower_case.get(given.lower())
         if name is not None:
             argument, value = known[name]
             found[argument] = value(name, text)
-        elif given.lower() not in ignored:
+        elif known is READ_STREAM and given.lower() in _NOT_IMPLEMENTED:
+            suggestion = f"Its options are {', '.join(known)}"
             raise DeltaError.of(
-                "DELTA_UNKNOWN_ARGUMENT",
-                function=function,
-                argument=given,
-                suggestion=_suggestion(given, [*known, *others]),
+                "DELTA_UNKNOWN_ARGUMENT", function=function, argument=given, suggestion=suggestion
             )
+        elif given.lower() not in seen:
+            ignored.append(given)
+    _log_ignored(function, ignored, [*known, *others])
     return found
 
 
-def _suggestion(given: str, known: Collection[str]) -> str:
+def _log_ignored(function: str, names: Sequence[str], known: Collection[str]) -> None:
     lower = {name.lower(): name for name in known}
-    nearest = difflib.get_close_matches(given.lower(), lower, n=1)
-    return f"Use {lower[nearest[0]]}" if nearest else f"Its options are {', '.join(known)}"
+    for name in names:
+        for match in difflib.get_close_matches(name.lower(), lower, n=1, cutoff=_NEAR):
+            text = "%s ignores the unknown option %s. Did you mean %s?"
+            _LOGGER.warning(text, function, name, lower[match])
+    if names:
+        _LOGGER.info("%s ignores the unknown options %s", function, ", ".join(names))
+
+
+def with_settings(
+    options: Mapping[str, Any], *, overwrites: bool, partition_by: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Add to the arguments of a write those that the settings of a followed session give.
+
+    Parameters
+    ----------
+    overwrites
+        True if the mode is overwrite; others ignore ``partitionOverwriteMode``.
+    """
+    found = dict(options)
+    if "merge_schema" not in found:
+        found["merge_schema"] = evolves_schemas()
+    if "txn_app_id" not in found and "txn_version" not in found:
+        named = transaction()
+        found |= {} if named is None else {"txn_app_id": named[0], "txn_version": named[1]}
+    if "partition_overwrite_mode" not in found:
+        is_unpartitioned = found.get("overwrite_schema") and not partition_by
+        is_whole = found.get("replace_where") is None and not is_unpartitioned
+        is_dynamic = overwrites and is_whole and overwrites_partitions()
+        found["partition_overwrite_mode"] = "dynamic" if is_dynamic else "static"
+    return found

@@ -16,6 +16,7 @@ from sparkdelta.sql.statements.options import (
     READS_CHANGES,
     arguments,
     asks_for_changes,
+    check_no_version,
 )
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
@@ -39,10 +40,12 @@ def read(
     """
     path, version, time = split_path(spark, path)
     if asks_for_changes(options):
-        found = arguments(options, CHANGES, function=function, others=READS_CHANGES)
+        others = [*READS_CHANGES, *READ]
+        found = arguments(options, CHANGES, function=function, others=others)
+        check_no_version(options)
         verb: Callable[..., DataFrame] = read_changes
     else:
-        found = arguments(options, READ, function=function, others=READS_CHANGES)
+        found = arguments(options, READ, function=function, others=[*READS_CHANGES, *CHANGES])
         verb = read_delta
     for name, text in found.items():
         if name.endswith("timestamp"):

@@ -11,12 +11,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.spark.local_data import local_frame
+from sparkdelta.base.spark.session_settings import evolves_schemas
 from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
-from sparkdelta.operations.write.ignored_settings import (
-    check_commit_settings,
-    check_evolution_setting,
-    check_overwrite_setting,
-)
 from sparkdelta.operations.write.write import write
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.relations import relation_at
@@ -29,7 +25,7 @@ from sparkdelta.sql.statements.inserted_rows import (
     partition_condition,
     with_defaults,
 )
-from sparkdelta.sql.statements.options import WRITE, arguments, table_properties
+from sparkdelta.sql.statements.options import WRITE, arguments, table_properties, with_settings
 from sparkdelta.sql.statements.replaced_rows import SOURCE, replace_equal, replace_matching
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.definition.write_options import WriteOptions
@@ -46,7 +42,6 @@ def _affected(spark: SparkSession, rows: int | None) -> DataFrame:
 
 @statement("DELETE FROM", line="table alias [WHERE where:of_rows]")
 def _delete(table: StatementTable, where: str | None = None, alias: str | None = None) -> DataFrame:
-    check_commit_settings(table.spark)
     return _affected(table.spark, table.named(alias).delete(where).num_deleted_rows)
 
 
@@ -57,7 +52,6 @@ def _update(
     where: str | None = None,
     alias: str | None = None,
 ) -> DataFrame:
-    check_commit_settings(table.spark)
     return _affected(table.spark, table.named(alias).update(where, values).num_updated_rows)
 
 
@@ -147,9 +141,6 @@ def _merge(
     queries: Fragment | None = None,
 ) -> DataFrame:
     """Merge a source, which may name the queries of WITH."""
-    check_commit_settings(table.spark)
-    if not evolves:
-        check_evolution_setting(table.spark)
     rows = table.sql.query(*([queries] if queries else []), "SELECT * FROM", source)
     rows = rows if source_alias is None else rows.alias(source_alias)
     builder = table.named(alias).merge(rows, condition)
@@ -243,14 +234,10 @@ def _insert(
     options
         The options clause after the table, ``WITH ('option' = 'value')``.
     """
-    spark, time_zone = table.spark, table.sql.time_zone
+    time_zone = table.sql.time_zone
     given, _ = table_properties(options or {})  # which count when a table is created
     found = arguments(given, WRITE, function="WITH")
-    if not {"txn_app_id", "user_metadata"} & found.keys():
-        check_commit_settings(spark)
-    if not evolves and "merge_schema" not in found:
-        check_evolution_setting(spark)
-    evolves = found.pop("merge_schema", False) or evolves
+    evolves = found.pop("merge_schema", evolves_schemas()) or evolves
     if found.pop("overwrite_schema", False):
         raise DeltaError.of(
             "DELTA_STATEMENT_NOT_SUPPORTED", statement="INSERT with the option overwriteSchema"
@@ -286,16 +273,15 @@ def _insert(
         else:
             replace_matching(rows, table.named(alias), replace_on, values=values, evolves=evolves)
         return
-    defaults = {"partition_overwrite_mode": "static", "compression": None, "replace_where": where}
+    overwrites = overwrites or where is not None
+    given_options = {"replace_where": where, "merge_schema": evolves, **found}
     write_options = WriteOptions.spelled(
-        **{**defaults, **found},
-        mode="overwrite" if overwrites or where is not None else "append",
-        merge_schema=evolves,
+        **{"compression": None, **with_settings(given_options, overwrites=overwrites)},
+        mode="overwrite" if overwrites else "append",
         requires_table=True,
         time_zone=time_zone,
         rounds=True,
     )
-    check_overwrite_setting(spark, write_options)
     write(
         inserted_rows(rows, table.snapshot, insertion, time_zone=time_zone),
         table.path,

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.schema.table_schema import quoted_path
+from sparkdelta.base.spark.session_settings import creates_delta_tables
 from sparkdelta.exceptions import (
     DeltaError,
     InvalidArgumentError,
@@ -215,6 +216,8 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
             target = with_database(spark, target)
         path = table_path(spark, target)
     creates = function is convert or parser.creates_delta or _uses_delta(parser.tokens)
+    if statement is not None and function is create and not creates:
+        creates = "provider" not in statement.arguments and creates_delta_tables()
     if statement is not None and function is create_like and not creates:
         creates = table_path(spark, statement.arguments["source"]) is not None
     if path is None and target is not None and creates:

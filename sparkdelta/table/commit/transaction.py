@@ -24,6 +24,7 @@ from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import assigns_row_ids
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.session_settings import user_metadata
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
@@ -193,7 +194,10 @@ class Transaction(PreparedCommit):
         removed: DataFrame | None = None,
     ) -> Committed:
         operation = self.operation.with_metrics_of(*_removed_totals(staged, lines))
-        prepared = replace(self, operation=operation, staged=staged, files=lines)
+        metadata = user_metadata() if self.user_metadata is None else self.user_metadata
+        prepared = replace(
+            self, operation=operation, staged=staged, files=lines, user_metadata=metadata
+        )
         return committer.commit(prepared, read_state, partial(self._detector, removed))
 
     def _read_state(self) -> ReadState:

@@ -28,7 +28,12 @@ from sparkdelta.base.protocol.iceberg_compatibility import (
     iceberg_version,
 )
 from sparkdelta.base.protocol.manifest_rules import check_manifest_properties
-from sparkdelta.base.protocol.property_rules import FEATURE, requested_properties, without_comment
+from sparkdelta.base.protocol.property_rules import (
+    FEATURE,
+    requested_properties,
+    with_defaults,
+    without_comment,
+)
 from sparkdelta.base.protocol.protocol_upgrades import (
     new_protocol,
     upgraded_protocol,
@@ -62,6 +67,7 @@ from sparkdelta.base.schema.nested_ids import with_nested_ids
 from sparkdelta.base.schema.statistics_columns import check_statistics_columns
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.schema.written_schema import check_columns, check_partition_columns
+from sparkdelta.base.spark.session_settings import default_properties
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
 from sparkdelta.table.definition.clustering import clustering_domain
@@ -178,7 +184,7 @@ def _described_table(
     description: TableDescription, before: TableConfiguration | None
 ) -> TableChange:
     others, comment = without_comment(description.properties)
-    requested = requested_properties(others)
+    requested = requested_properties(with_defaults(others, default_properties()))
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
     mapping_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
     check_columns(schema, any_names=mapping_mode != "none")

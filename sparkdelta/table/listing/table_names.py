@@ -79,10 +79,22 @@ class NewTable:
     is_managed: bool = False
 
     @classmethod
-    def of(cls, spark: SparkSession, name: Sequence[str], location: str | None = None) -> NewTable:
+    def of(
+        cls,
+        spark: SparkSession,
+        name: Sequence[str],
+        location: str | None = None,
+        *,
+        is_optional: bool = False,
+    ) -> NewTable:
         """Return the place of a table: its path, its location, or a directory in its database.
 
         The name must not belong to a table of another kind, nor to a path with another location.
+
+        Parameters
+        ----------
+        is_optional
+            True if a table that has the name already stays as it is, at any location.
         """
         path = path_in_name(name)
         if path is not None:
@@ -91,7 +103,8 @@ class NewTable:
         engine, full_name = engine_of(spark), with_database(spark, name)
         path = engine.table_location(full_name, _PROVIDER)
         if path is not None:
-            _check_location(spark, path, location)
+            if not is_optional:
+                _check_location(spark, path, location)
             return cls(path, is_managed=engine.is_managed(full_name))
         free = engine.free_location(name)
         return cls(free, name, is_managed=True) if location is None else cls(location, name)

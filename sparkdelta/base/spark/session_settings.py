@@ -1,0 +1,131 @@
+"""The settings of Spark and delta-spark that delta-spark's interfaces follow in enabled sessions.
+
+The functions of this library depend on no setting. An interface of delta-spark names its session
+with `follow_settings` while it runs, and what it calls asks here for a setting's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from sparkdelta.base.spark.enabled_sessions import is_enabled
+from sparkdelta.exceptions import DeltaError
+
+_DELTA = "spark.databricks.delta"
+_DEFAULT_SOURCE = "spark.sql.sources.default"
+_HIVE_BY_DEFAULT = "spark.sql.legacy.createHiveTableByDefault"
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+_EVOLUTION = f"{_DELTA}.schema.autoMerge.enabled"
+_USER_METADATA = f"{_DELTA}.commitInfo.userMetadata"
+_TXN_APP_ID = f"{_DELTA}.write.txnAppId"
+_TXN_VERSION = f"{_DELTA}.write.txnVersion"
+_TXN_RESET = f"{_DELTA}.write.txnVersion.autoReset.enabled"
+_DEFAULTS = f"{_DELTA}.properties.defaults."
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """The session whose settings are followed; None if none are, whatever is called."""
+
+    session: SparkSession | None
+
+
+_followed: ContextVar[_Followed | None] = ContextVar("followed_settings", default=None)
+
+
+@contextmanager
+def follow_settings(spark: SparkSession | None) -> Iterator[None]:
+    """Follow the settings of a session in the block if it is enabled, or no settings at all.
+
+    In a block within a block, the outer one decides.
+    """
+    if _followed.get() is not None:
+        yield
+        return
+    session = spark if spark is not None and is_enabled(spark) else None
+    token = _followed.set(_Followed(session))
+    try:
+        yield
+    finally:
+        _followed.reset(token)
+
+
+def follows_settings() -> bool:
+    """True in a block that follows the settings of a session."""
+    return _session() is not None
+
+
+def _session() -> SparkSession | None:
+    followed = _followed.get()
+    return None if followed is None else followed.session
+
+
+def _setting(name: str) -> str | None:
+    spark = _session()
+    return None if spark is None else spark.conf.get(name, None)
+
+
+def default_source(spark: SparkSession) -> str:
+    """Return the format of tables that are created without one."""
+    return str(spark.conf.get(_DEFAULT_SOURCE, "parquet"))
+
+
+def creates_delta_tables() -> bool:
+    """True if ``CREATE TABLE`` without a format creates Delta tables."""
+    is_default = (_setting(_DEFAULT_SOURCE) or "").lower() == "delta"
+    return is_default and (_setting(_HIVE_BY_DEFAULT) or "").lower() != "true"
+
+
+def overwrites_partitions() -> bool:
+    """True if an overwrite replaces only the partitions that its rows are in."""
+    return (_setting(_OVERWRITE_MODE) or "").lower() == "dynamic"
+
+
+def evolves_schemas() -> bool:
+    """True if writes and merges add the columns that a table does not have."""
+    return (_setting(_EVOLUTION) or "").lower() == "true"
+
+
+def user_metadata() -> str | None:
+    """Return the metadata of commits that have none of their own."""
+    return _setting(_USER_METADATA)
+
+
+def transaction() -> tuple[str, int] | None:
+    """Return the application and the version of the transaction of each change of rows.
+
+    Raises
+    ------
+    DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS
+        Only one of them is set, or the version is not a number or is to be reset after each change.
+    """
+    app_id, version = _setting(_TXN_APP_ID), _setting(_TXN_VERSION)
+    if app_id is None and version is None:
+        return None
+    problem = None
+    if app_id is None or version is None:
+        problem = f"only one of {_TXN_APP_ID} and {_TXN_VERSION} is set"
+    elif (_setting(_TXN_RESET) or "").lower() == "true":
+        problem = f"{_TXN_RESET} is not implemented; unset it, and set the version for each change"
+    elif not version.isdecimal():
+        problem = f"{_TXN_VERSION} is not a version: {version!r}"
+    if problem is not None:
+        raise DeltaError.of("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", problem=problem)
+    return str(app_id), int(str(version))
+
+
+def default_properties() -> dict[str, str]:
+    """Return the table properties of new tables that the settings give, by their names."""
+    spark = _session()
+    if spark is None:
+        return {}
+    return {
+        f"delta.{name.removeprefix(_DEFAULTS)}": text
+        for name, text in spark.conf.getAll.items()
+        if name.startswith(_DEFAULTS)
+    }

@@ -1,0 +1,57 @@
+"""OPTIONS of CREATE TABLE, and locations of tables that exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from sparkdelta import DeltaTable, load_snapshot
+from sparkdelta.exceptions import InvalidArgumentError
+from tests.support.errors import raises
+
+
+def test_options_of_a_new_table_are_properties(enabled: SparkSession, tmp_path: Path) -> None:
+    name, table = f"delta.`{tmp_path}/table`", str(tmp_path / "table")
+    options = "OPTIONS (overwriteSchema 'true', own.option = 1, delta.appendOnly 'true')"
+    enabled.sql(f"CREATE TABLE {name} (id INT) USING delta {options} TBLPROPERTIES ('p' = 'q')")
+    assert load_snapshot(enabled, table).properties == {
+        "p": "q",
+        "overwriteSchema": "true", "option.overwriteSchema": "true",
+        "own.option": "1", "option.own.option": "1",
+        "delta.appendOnly": "true", "option.delta.appendOnly": "true",
+    }  # fmt: skip
+
+
+def test_options_of_a_query_are_those_of_the_write(enabled: SparkSession, tmp_path: Path) -> None:
+    name, table = f"delta.`{tmp_path}/table`", str(tmp_path / "table")
+    query = "AS SELECT id FROM range(0, 3, 1, 1)"
+    options = "OPTIONS (overwriteSchema true, header true, maxRecordsPerFile 2, compression 'GZIP')"
+    enabled.sql(f"CREATE OR REPLACE TABLE {name} USING delta {options} {query}")
+    snapshot = load_snapshot(enabled, table)
+    assert snapshot.properties == {}
+    files = [row["path"] for row in snapshot.add_files().select("path").collect()]
+    assert len(files) == 2
+    assert all(file.endswith(".gz.parquet") for file in files)
+
+
+def test_a_table_that_exists_stays_at_its_location(enabled: SparkSession, tmp_path: Path) -> None:
+    first, other = str(tmp_path / "first"), tmp_path / "other"
+    name, at = "stays_there", f"USING delta LOCATION '{other}'"
+    enabled.sql(f"CREATE TABLE {name} (id INT) USING delta LOCATION '{first}'")
+    try:
+        enabled.sql(f"CREATE TABLE IF NOT EXISTS {name} (other INT) {at}")
+        enabled.sql(f"CREATE TABLE IF NOT EXISTS {name} {at} AS SELECT 1 AS other")
+        enabled.sql(f"CREATE TABLE IF NOT EXISTS {name} LIKE {name} LOCATION '{other}'")
+        enabled.sql(
+            f"CREATE TABLE IF NOT EXISTS {name} SHALLOW CLONE delta.`{first}` LOCATION '{other}'"
+        )
+        builder = DeltaTable.createIfNotExists(enabled).tableName(name).location(str(other))
+        builder.addColumn("other", "INT").execute()
+        assert not other.exists()
+        assert enabled.table(name).columns == ["id"]
+        assert load_snapshot(enabled, first).version == 0
+        with raises(InvalidArgumentError):
+            enabled.sql(f"CREATE OR REPLACE TABLE {name} (id INT) {at}")
+    finally:
+        enabled.sql(f"DROP TABLE {name}")

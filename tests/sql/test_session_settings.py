@@ -1,0 +1,252 @@
+"""Settings of Spark and delta-spark: delta-spark's interfaces follow them in enabled sessions, and
+the functions of this library do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import sparkdelta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, write_delta
+from tests.support.errors import raises
+
+_DELTA = "spark.databricks.delta"
+_INSERT_9 = (
+    "MERGE INTO {} AS t USING (SELECT 9 AS id) s ON t.id = s.id "
+    "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+)
+
+
+@contextmanager
+def _settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.conf.unset(name)
+
+
+def _rows(spark: SparkSession, path: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in spark.read.format("delta").load(path).collect())
+
+
+def _last_commit(spark: SparkSession, path: str) -> dict[str, Any]:
+    return DeltaTable.forPath(spark, path).history(1).collect()[0].asDict()
+
+
+def _two_days(spark: SparkSession, path: str) -> None:
+    rows = spark.sql("SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t (id, day)")
+    write_delta(rows.coalesce(1), path, mode="overwrite", partition_by=["day"])
+
+
+def test_overwrites_replace_partitions_by_setting(enabled: SparkSession, table_path: str) -> None:
+    name, dynamic = f"delta.`{table_path}`", {"spark.sql.sources.partitionOverwriteMode": "DYNAMIC"}
+    rows = enabled.sql("SELECT 9 AS id, 'a' AS day")
+    writer = rows.write.format("delta").mode("overwrite")
+    _two_days(enabled, table_path)
+    with _settings(enabled, dynamic):
+        enabled.sql(f"INSERT OVERWRITE {name} SELECT 8, 'a'")
+        assert _rows(enabled, table_path) == [(2, "b"), (8, "a")]
+        writer.save(table_path)
+        assert _rows(enabled, table_path) == [(2, "b"), (9, "a")]
+        assert (
+            "isDynamicPartitionOverwrite"
+            in _last_commit(enabled, table_path)["operationParameters"]
+        )
+        rows.write.insertInto(name, overwrite=True)
+        rows.write.format("delta").mode("append").save(table_path)
+        assert _rows(enabled, table_path) == [(2, "b"), (9, "a"), (9, "a")]
+        enabled.range(1).selectExpr("7 AS id", "'b' AS day").write.format("delta").mode(
+            "overwrite"
+        ).option("replaceWhere", "day = 'b'").save(table_path)
+        assert _rows(enabled, table_path) == [(7, "b"), (9, "a"), (9, "a")]
+        with raises("DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE"):
+            rows.write.format("delta").mode("overwrite").partitionBy("day").option(
+                "overwriteSchema", "true"
+            ).save(table_path)
+        write_delta(rows, table_path, mode="overwrite")
+        assert _rows(enabled, table_path) == [(9, "a")], "our function depends on no setting"
+        _two_days(enabled, table_path)
+        writer.option("partitionOverwriteMode", "static").save(table_path)
+        assert _rows(enabled, table_path) == [(9, "a")], "the option counts"
+
+
+def test_schemas_evolve_by_setting(enabled: SparkSession, table_path: str) -> None:
+    name, evolving = f"delta.`{table_path}`", {f"{_DELTA}.schema.autoMerge.enabled": "true"}
+
+    def columns() -> list[str]:
+        return load_snapshot(enabled, table_path).schema.names
+
+    rows = enabled.sql("SELECT 7 AS id, 'a' AS day, 1 AS n")
+    _two_days(enabled, table_path)
+    with _settings(enabled, evolving):
+        with raises("DELTA_METADATA_MISMATCH"):
+            write_delta(rows, table_path, mode="append")
+        append = rows.write.format("delta").mode("append")
+        append.save(table_path)
+        enabled.sql(f"INSERT INTO {name} SELECT 1, 'b', 2, 3 AS o")
+        enabled.sql(f"INSERT INTO {name} BY NAME SELECT 1 AS id, 'b' AS day, 4 AS p")
+        more = rows.withColumn("q", F.lit(5))
+        more.writeTo(name).append()
+        source = rows.withColumn("r", F.lit(6)).alias("s")
+        merge = DeltaTable.forPath(enabled, table_path).alias("t").merge(source, "t.id = s.id")
+        merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        assert columns() == ["id", "day", "n", "o", "p", "q", "r"]
+        with raises("DELTA_METADATA_MISMATCH"):
+            rows.withColumn("x", F.lit(1)).write.format("delta").mode("append").option(
+                "mergeSchema", "false"
+            ).save(table_path)
+        replacing = rows.withColumn("s", F.lit(1)).write.format("delta").mode("overwrite")
+        replacing.option("replaceUsing", "day").save(table_path)
+        assert columns()[-1] == "s"
+    with raises("DELTA_METADATA_MISMATCH"):
+        rows.withColumn("y", F.lit(1)).write.format("delta").mode("append").save(table_path)
+
+
+def test_new_tables_have_default_properties(
+    enabled: SparkSession, table_path: str, tmp_path: Path
+) -> None:
+    defaults = f"{_DELTA}.properties.defaults"
+    values = {
+        f"{defaults}.enableChangeDataFeed": "true",
+        f"{defaults}.enabledeletionvectors": "true",  # not its spelling
+        f"{defaults}.feature.deletionVectors": "supported",
+        f"{defaults}.notAProperty": "x",
+    }
+    on = {"delta.enableChangeDataFeed": "true"}
+
+    def properties(path: str) -> dict[str, str]:
+        return dict(load_snapshot(enabled, path).properties)
+
+    paths = [str(tmp_path / name) for name in "abcdefg"]
+    with _settings(enabled, values):
+        enabled.range(1).write.format("delta").save(paths[0])
+        enabled.sql(f"CREATE TABLE delta.`{paths[1]}` (id INT) USING delta")
+        enabled.sql(f"CREATE TABLE delta.`{paths[2]}` USING delta AS SELECT 1 AS id")
+        DeltaTable.create(enabled).location(paths[3]).addColumn("id", "INT").execute()
+        for path in paths[:4]:
+            assert properties(path) == on
+        assert "deletionVectors" in (
+            load_snapshot(enabled, paths[0]).protocol.writer_features or ()
+        )
+        off = "TBLPROPERTIES ('delta.ENABLEchangeDataFeed' = 'false')"
+        enabled.sql(f"CREATE TABLE delta.`{paths[4]}` (id INT) USING delta {off}")
+        assert properties(paths[4]) == {"delta.enableChangeDataFeed": "false"}
+        write_delta(enabled.range(1), paths[5])
+        assert properties(paths[5]) == {}, "our function depends on no setting"
+        enabled.range(1).write.format("delta").mode("append").save(paths[5])
+        assert properties(paths[5]) == {}, "the table exists"
+    with _settings(enabled, {f"{defaults}.appendOnly": "perhaps"}), raises("DELTA_ILLEGAL_OPTION"):
+        enabled.range(1).write.format("delta").save(paths[6])
+
+
+def test_commits_have_the_metadata_of_the_setting(enabled: SparkSession, table_path: str) -> None:
+    name = f"delta.`{table_path}`"
+    table_of = DeltaTable.forPath
+
+    def metadata() -> str | None:
+        text: str | None = _last_commit(enabled, table_path)["userMetadata"]
+        return text
+
+    with _settings(enabled, {f"{_DELTA}.commitInfo.userMetadata": "mine"}):
+        enabled.range(4).write.format("delta").save(table_path)
+        assert metadata() == "mine"
+        for statement in (
+            f"DELETE FROM {name} WHERE id = 0",
+            f"ALTER TABLE {name} ADD COLUMNS (n INT)",
+            _INSERT_9.format(name),
+        ):
+            enabled.sql(statement)
+            assert metadata() == "mine"
+        table_of(enabled, table_path).update(set={"n": "1"})
+        assert metadata() == "mine"
+        enabled.range(1).write.format("delta").mode("append").option("userMetadata", "other").save(
+            table_path
+        )
+        assert metadata() == "other"
+        alter_table(enabled, table_path).set_properties({"p": "q"})
+        assert metadata() is None, "our function depends on no setting"
+        sparkdelta.sql(enabled, f"DELETE FROM {name} WHERE id = 1")
+        assert metadata() is None, "our function depends on no setting"
+
+
+def test_changes_of_an_application_are_committed_once(
+    enabled: SparkSession, table_path: str
+) -> None:
+    name = f"delta.`{table_path}`"
+    app_id, version = f"{_DELTA}.write.txnAppId", f"{_DELTA}.write.txnVersion"
+    _two_days(enabled, table_path)
+    changes = (
+        f"INSERT INTO {name} VALUES (3, 'c')",
+        f"DELETE FROM {name} WHERE id = 1",
+        f"UPDATE {name} SET id = 7 WHERE id = 2",
+        _INSERT_9.format(name),
+    )
+    for number, change in enumerate(changes):
+        with _settings(enabled, {app_id: "app", version: str(number)}):
+            enabled.sql(change)
+            for other in changes:
+                enabled.sql(other)
+            enabled.sql("SELECT 5 AS id, 'x' AS day").write.format("delta").mode("append").save(
+                table_path
+            )
+    snapshot = load_snapshot(enabled, table_path)
+    assert snapshot.version == len(changes)
+    assert [tuple(row)[:2] for row in snapshot.transactions().collect()] == [("app", 3)]
+    ids = enabled.read.format("delta").load(table_path).select("id").collect()
+    assert sorted(row[0] for row in ids) == [3, 7, 9]
+    reset = {app_id: "app", version: "9", f"{version}.autoReset.enabled": "true"}
+    for refused in ({app_id: "app"}, {version: "1"}, {app_id: "app", version: "one"}, reset):
+        with _settings(enabled, refused), raises("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS"):
+            enabled.sql(changes[0])
+
+
+@pytest.mark.full
+def test_tables_are_delta_tables_by_default(
+    enabled: SparkSession, table_path: str, tmp_path: Path
+) -> None:
+    names = [f"by_default_{number}" for number in range(5)]
+    with _settings(enabled, {"spark.sql.sources.default": "delta"}):
+        try:
+            enabled.sql(f"CREATE TABLE {names[0]} (id INT)")
+            enabled.sql(f"CREATE TABLE IF NOT EXISTS {names[1]} AS SELECT 1 AS id")
+            enabled.range(2).write.saveAsTable(names[2])
+            enabled.range(2).writeTo(names[3]).create()
+            enabled.catalog.createTable(names[4], schema=enabled.range(1).schema)
+            for name in names:
+                DeltaTable.forName(enabled, name)
+            enabled.range(2).write.save(table_path)
+            assert enabled.read.load(table_path).count() == 2
+            stream = enabled.readStream.load(table_path).writeStream.trigger(availableNow=True)
+            stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            stream.start(str(tmp_path / "copy")).awaitTermination()
+            assert DeltaTable.isDeltaTable(enabled, str(tmp_path / "copy"))
+        finally:
+            for name in names:
+                enabled.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.mark.full
+def test_streams_follow_settings(enabled: SparkSession, table_path: str, tmp_path: Path) -> None:
+    source = str(tmp_path / "source")
+    write_delta(enabled.range(2).withColumn("n", F.lit(1)), source)
+    write_delta(enabled.range(1), table_path)
+    values = {
+        f"{_DELTA}.commitInfo.userMetadata": "mine",
+        f"{_DELTA}.schema.autoMerge.enabled": "true",
+    }
+    with _settings(enabled, values):
+        stream = enabled.readStream.format("delta").load(source).writeStream.format("delta")
+        stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        stream.trigger(availableNow=True).start(table_path).awaitTermination()
+    assert _last_commit(enabled, table_path)["userMetadata"] == "mine"
+    assert load_snapshot(enabled, table_path).schema.names == ["id", "n"]
