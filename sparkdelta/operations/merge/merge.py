@@ -51,6 +51,7 @@ from sparkdelta.table.rows.row_changes import (
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.scan.conditions import shown
+from sparkdelta.table.scan.read_provenance import tables_read
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging, staging
@@ -104,7 +105,9 @@ def merge(
     only_inserts = all(clause.kind.is_not_matched for clause in request.clauses)
     snapshot = open_changeable(spark, path, options, only_inserts=only_inserts)
     with jobs_of(snapshot.path, snapshot.version), staging(spark, snapshot.log.store) as stage:
-        staged = _stage(snapshot, request, stage)
+        with tables_read(request.source) as read:
+            reads_target = are_of_table(read, snapshot)
+            staged = _stage(snapshot, request, stage, reads_target=reads_target)
         watch.lap("materializeSourceTimeMs")
         matches = find_matches(staged)
         change = staged.resolved.change
@@ -122,10 +125,11 @@ def merge(
     return _result(spark, matches)
 
 
-def _stage(snapshot: Snapshot, request: MergeRequest, stage: Staging) -> StagedMerge:
+def _stage(
+    snapshot: Snapshot, request: MergeRequest, stage: Staging, *, reads_target: bool
+) -> StagedMerge:
     """Check a merge, then compute the rows of its source once."""
     spark, names = snapshot.log.spark, request.names
-    reads_target = are_of_table(request.source, snapshot)
     resolved = resolve_clauses(
         request.clauses,
         unchanged_table(snapshot),
