@@ -185,12 +185,13 @@ class DeltaTable:
         return f"DeltaTable({self._path!r})"
 
     def toDF(self) -> DataFrame:
-        """Return the rows of the latest version, see `sparkdelta.read_delta`.
+        """Return the rows of the latest version, see `sparkdelta.read_delta`; in an enabled
+        session, of the latest version whenever a query runs.
 
         Its columns, such as ``table.toDF()["id"]``, can be used in conditions and values of
         `delete`, `update` and `merge`.
         """
-        rows = self._snapshot().scan().to_df()
+        rows = self._snapshot().latest_rows()
         self._frames[:] = [columns_frame(rows, *self._frames)]
         return self._names.given_to(rows)
 

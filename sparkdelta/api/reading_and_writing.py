@@ -304,6 +304,13 @@ def write_delta(
     return write(df, path, options)
 
 
+def latest_version(spark: SparkSession, path: str) -> DataFrame:
+    """Return the rows of the latest version of a table: in an enabled session, as in delta-spark,
+    of the latest version whenever a query runs.
+    """
+    return load_snapshot(spark, path).latest_rows()
+
+
 @named_arguments
 def load_snapshot(
     spark: SparkSession,

@@ -11,11 +11,12 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from itertools import accumulate
 from typing import Any, TypeVar, cast
+from uuid import uuid4
 
 from py4j.clientserver import ClientServer
 from py4j.java_gateway import JavaObject, is_instance_of
@@ -52,6 +53,8 @@ from sparkdelta.exceptions import DeltaError, SparkMemberNotFoundError
 
 _INTERFACE = "org.apache.spark.sql.execution.datasources.FileIndex"
 _KEPT_STATUSES = 4
+_OPERATION = "sparkdelta.operation"
+_EXECUTION = "spark.sql.execution.id"  # Spark hands it on to all threads that a query uses
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -81,10 +84,9 @@ class JvmLateScans(JvmSession):
         try:
             complete_interfaces(self.spark, _FileIndex)
             nothing = LateRelation(
-                lambda *_: ListedFiles([], [], None),
-                lambda *_: None,
+                lambda *_: ListedFiles([], [], None, lambda *_: None),
                 identity="nothing",
-                size_bytes=0,
+                size_bytes=lambda _: 0,
                 schema=StructType(),
                 partitions=StructType(),
                 options={},
@@ -121,6 +123,21 @@ class JvmLateScans(JvmSession):
         return parquet_files(
             self.jvm, index.sibling, index, index.partitions, index.schema, index.options
         )
+
+    @contextmanager
+    def shared_reads(self) -> Iterator[str]:
+        """Make the queries that this thread runs in a block parts of one operation, and yield the
+        operation's id, which their scans get.
+        """
+        context = self.spark.sparkContext
+        before = context.getLocalProperty(_OPERATION)
+        operation = before or f"operation {uuid4()}"
+        context.setLocalProperty(_OPERATION, operation)
+        try:
+            yield operation
+        finally:
+            # None removes the property.
+            context.setLocalProperty(_OPERATION, before)  # type: ignore[arg-type]
 
 
 class _CallbackError(Py4JJavaError):  # type: ignore[misc]  # py4j has no types
@@ -246,7 +263,9 @@ class _FileIndex:
             if filters:
                 condition = joined(self.jvm, filters)
                 text = str(condition.sql())
-            listed = self._scan.list_files(text, lambda: calls_user_functions(condition))
+            listed = self._scan.list_files(
+                text, lambda: calls_user_functions(condition), self._query_id
+            )
             session = user or self.listing._jsparkSession
             return self._directories(listed, of_partitions, session)
 
@@ -254,14 +273,16 @@ class _FileIndex:
     def inputFiles(self) -> Any:  # noqa: N802
         """Return the URIs of all files."""
         with self._in_listing_session():
-            files = self._scan.list_files(None, lambda: False).files
-            _, uris = self._statuses([file for file in files if not is_hidden(file)])
-            uris += (self._uri(hadoop_path(self.listing, f)) for f in files if is_hidden(f))
+            listed = self._scan.list_files(None, lambda: False, self._query_id)
+            visible, hidden = _by_visibility(listed.files)
+            _, uris = self._statuses(visible, listed)
+            uris += (self._uri(hadoop_path(self.listing, file)) for file in hidden)
             return java_texts(self.jvm, uris)
 
     @_answer
     def sizeInBytes(self) -> int:  # noqa: N802
-        size = self._scan.size_bytes
+        with self._in_listing_session():
+            size = self._scan.size_bytes(self._query_id)
         if size is None:
             return int(self.sibling.sessionState().conf().defaultSizeInBytes())
         return size
@@ -276,7 +297,7 @@ class _FileIndex:
 
     @_answer
     def refresh(self) -> None:
-        """Pass: files of a version never change."""
+        """Pass: files of a version never change, and each query finds later versions."""
 
     @_answer
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802
@@ -295,6 +316,11 @@ class _FileIndex:
         """Return True if the other object is the JVM's proxy of an index of the same files."""
         is_proxy = isinstance(other, JavaObject)
         return is_proxy and str(other.toString()) == self._scan.identity
+
+    def _query_id(self) -> str | None:
+        """The operation of this thread, see `shared_reads`, or else the query that runs."""
+        context = self.listing.sparkContext
+        return context.getLocalProperty(_OPERATION) or context.getLocalProperty(_EXECUTION)
 
     @contextmanager
     def _in_listing_session(self) -> Iterator[Any]:
@@ -333,22 +359,22 @@ class _FileIndex:
     ) -> Any:
         ends = [0, *accumulate(listed.counts)]
         groups = [listed.files[ends[number] : ends[number + 1]] for number in numbers]
-        visible = [[file for file in group if not is_hidden(file)] for group in groups]
-        statuses, _ = self._statuses([file for group in visible for file in group])
+        visible, hidden = zip(*map(_by_visibility, groups), strict=True) if groups else ((), ())
+        statuses, _ = self._statuses([file for group in visible for file in group], listed)
         directory = self._datasources.PartitionDirectory.apply
         nothing = self.jvm.org.apache.spark.sql.catalyst.InternalRow.empty()
         directories, start = self.jvm.java.util.ArrayList(), 0
-        for index, group in enumerate(groups):
+        for index in range(len(groups)):
             row = nothing if rows is None else rows[index]
             end = start + len(visible[index])
             if end > start:
                 directories.add(directory(row, statuses.slice(start, end)))
-            for file in (file for file in group if is_hidden(file)):
-                directories.add(directory(row, self._hidden_status(file)))
+            for file in hidden[index]:
+                directories.add(directory(row, self._hidden_status(file, listed)))
             start = end
         return self.jvm.PythonUtils.toSeq(directories)
 
-    def _statuses(self, files: list[str]) -> tuple[Any, list[str]]:
+    def _statuses(self, files: list[str], listed: ListedFiles) -> tuple[Any, list[str]]:
         """Return a Scala sequence of the storage's status of each file, and the URIs."""
         jvm: Any = self.jvm
         nothing = jvm.PythonUtils.toSeq([])
@@ -360,10 +386,10 @@ class _FileIndex:
         found = index.listFiles(nothing, nothing).apply(0).files()
         uris = texts(jvm, index.inputFiles()).splitlines()
         empty = [] if int(found.size()) == len(files) else empty_files(index)
-        self._scan.check(files, uris, empty)
+        listed.check(files, uris, empty)
         return found, uris
 
-    def _hidden_status(self, file: str) -> Any:
+    def _hidden_status(self, file: str, listed: ListedFiles) -> Any:
         """Return a Scala sequence with the status of a file whose name Spark's index ignores."""
         path = hadoop_path(self.listing, file)
         configuration = self.sibling.sessionState().newHadoopConfWithOptions(self.options)
@@ -371,12 +397,18 @@ class _FileIndex:
             with storage_errors(file):
                 status = path.getFileSystem(configuration).getFileStatus(path)
         except FileNotFoundError:
-            self._scan.check([file], [], [])
+            listed.check([file], [], [])
             raise
-        self._scan.check([file], [self._uri(path)], [] if status.getLen() else [file])
+        listed.check([file], [self._uri(path)], [] if status.getLen() else [file])
         nothing = self.jvm.PythonUtils.toScalaMap({})
         status = self._datasources.FileStatusWithMetadata(status, nothing)
         return self.jvm.PythonUtils.toSeq([status])
 
     def _uri(self, path: Any) -> str:
         return str(self.jvm.org.apache.spark.paths.SparkPath.fromPath(path).urlEncoded())
+
+
+def _by_visibility(files: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the files that Spark's file sources see, and those that they ignore by their names."""
+    hidden = [file for file in files if is_hidden(file)]
+    return ([file for file in files if not is_hidden(file)] if hidden else list(files)), hidden

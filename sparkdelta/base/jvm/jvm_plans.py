@@ -41,17 +41,14 @@ class JvmPlans(JvmSession):
 
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
         """Return the values of a read option in the file relations of a plan and its subqueries."""
-        plan = analyzed(rows)
-        values = set()
-        for each in (plan, *scala_items(plan.subqueriesAll())):
-            for leaf in scala_items(each.collectLeaves()):
-                if leaf.getClass().getSimpleName() != "LogicalRelation":
-                    continue
-                relation = leaf.relation()
-                if relation.getClass().getSimpleName() == "HadoopFsRelation":
-                    value = relation.options().get(name)
-                    values |= {str(value.get())} if value.isDefined() else set()
-        return values
+        return set(_read_options(analyzed(rows), name))
+
+    def has_cached_read(self, rows: DataFrame, name: str, value: str) -> bool:
+        """Return True if Spark's cache has the rows of a file relation with a read option."""
+        execution = rows._jdf.queryExecution()
+        plans = execution.analyzed(), execution.withCachedData()
+        before, after = (_read_options(plan, name).count(value) for plan in plans)
+        return after < before
 
     def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:
         """Return the columns of `rows` that the last projections of `frame`, whose plan contains
@@ -91,6 +88,20 @@ class JvmPlans(JvmSession):
             if attribute is not None and not attribute.exprId().equals(column.exprId()):
                 attributes[number] = attribute
         return _standing_for(rows, attributes) if attributes else rows
+
+
+def _read_options(plan: Any, name: str) -> list[str]:
+    """Return the value of a read option in each file relation of a plan and its subqueries."""
+    values = []
+    for each in (plan, *scala_items(plan.subqueriesAll())):
+        for leaf in scala_items(each.collectLeaves()):
+            if leaf.getClass().getSimpleName() != "LogicalRelation":
+                continue
+            relation = leaf.relation()
+            if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                value = relation.options().get(name)
+                values += [str(value.get())] if value.isDefined() else []
+    return values
 
 
 def calls_sql_functions(filtered: DataFrame) -> bool:

@@ -156,6 +156,9 @@ class ListedFiles:
     values
         The typed partition values and, as the last column, the number of the row, as local data
         that is evaluated without a Spark job; None of a table without partition columns.
+    check
+        A function of some of these files, the URIs that the storage has, and the URIs of empty
+        files. It raises a `DeltaError` rather than let a query read fewer files, or others.
     statuses
         The files as the storage has them, in the form of the JVM, by the numbers of rows.
     """
@@ -163,7 +166,13 @@ class ListedFiles:
     files: Sequence[str]
     counts: Sequence[int]
     values: DataFrame | None
+    check: Callable[[Sequence[str], Sequence[str], Sequence[str]], None]
     statuses: dict[tuple[int, ...], Any] = field(default_factory=dict)
+
+
+QueryId = Callable[[], str | None]
+"""A function that returns the id of the query that runs, or of the operation that it is a part of;
+None if Spark gives it none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +183,14 @@ class LateRelation:
     ----------
     list_files
         A function that returns the files that may have rows matching a condition. It takes
-        the SQL text of the analyzed condition, with timestamps in UTC, or None for all files, and a
-        function that returns True if the condition calls functions that are not Spark's own.
-    check
-        A function of some of these files, the URIs that the storage has, and the URIs of empty
-        files. It raises a `DeltaError` rather than let a query read fewer files, or others.
+        the SQL text of the analyzed condition, with timestamps in UTC, or None for all files; a
+        function that returns True if the condition calls functions that are not Spark's own; and
+        the query.
     identity
         A text that only scans of the same files have.
     size_bytes
-        The size of all files as far as it is known without listing them; None if it is not.
+        A function of the query that returns the size of all files as far as it is known without
+        listing them; None if it is not.
     schema
         The columns to read, with `parquet.field.id` in the metadata of those to match by field id.
     partitions
@@ -193,10 +201,9 @@ class LateRelation:
         The directory to show as the place of the files.
     """
 
-    list_files: Callable[[str | None, Callable[[], bool]], ListedFiles]
-    check: Callable[[Sequence[str], Sequence[str], Sequence[str]], None]
+    list_files: Callable[[str | None, Callable[[], bool], QueryId], ListedFiles]
     identity: str
-    size_bytes: int | None
+    size_bytes: Callable[[QueryId], int | None]
     schema: StructType
     partitions: StructType
     options: Mapping[str, str]

@@ -56,6 +56,42 @@ def is_read_compatible(
     )
 
 
+def is_readable_as(
+    read: DataType,
+    written: DataType,
+    read_mode: ColumnMappingMode = ColumnMappingMode.NONE,
+    written_mode: ColumnMappingMode = ColumnMappingMode.NONE,
+) -> bool:
+    """Return True if rows written with one schema can be read with an earlier one.
+
+    The later schema may only have more fields, and the names in data files and field ids are as in
+    `is_read_compatible`. No type may be wider, and nothing null that was not.
+    """
+    modes = read_mode, written_mode
+    if ColumnMappingMode.ID in modes and read_mode is not written_mode:
+        return False
+    if isinstance(read, StructType) and isinstance(written, StructType):
+        by_name = {field.name: field for field in written.fields}
+        return all(
+            (new := by_name.get(old.name)) is not None
+            and (old.nullable or not new.nullable)
+            and _stored_name(old, read_mode) == _stored_name(new, written_mode)
+            and is_readable_as(old.dataType, new.dataType, *modes)
+            for old in read.fields
+        )
+    if isinstance(read, ArrayType) and isinstance(written, ArrayType):
+        return (read.containsNull or not written.containsNull) and is_readable_as(
+            read.elementType, written.elementType, *modes
+        )
+    if isinstance(read, MapType) and isinstance(written, MapType):
+        return (
+            (read.valueContainsNull or not written.valueContainsNull)
+            and is_readable_as(read.keyType, written.keyType, *modes)
+            and is_readable_as(read.valueType, written.valueType, *modes)
+        )
+    return read == written
+
+
 def _stored_name(field: StructField, mode: ColumnMappingMode) -> str:
     """Return the name of a column in data files.
 

@@ -187,6 +187,7 @@ class ConnectEngine(ConnectCatalog):
         return connect_storage.read_options_named(rows, name)
 
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
+    shared_reads = has_cached_read = _refused("call back")
     columns_used = match_terms = plan_nodes = with_attributes_of = _refused("see plans")
     in_user_session = _refused("move frames")
     micro_batch = stream = _refused("run streams")

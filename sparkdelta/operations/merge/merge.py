@@ -55,6 +55,7 @@ from sparkdelta.table.rows.row_changes import (
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.scan.conditions import shown
+from sparkdelta.table.scan.read_provenance import tables_read
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging, staging
@@ -111,7 +112,9 @@ def merge(
     if are_committed(snapshot, transactions):
         return _result(spark)
     with jobs_of(snapshot.path, snapshot.version), staging(spark, snapshot.log.store) as stage:
-        staged = _stage(snapshot, request, stage)
+        with tables_read(request.source) as read:
+            reads_target = are_of_table(read, snapshot)
+            staged = _stage(snapshot, request, stage, reads_target=reads_target)
         watch.lap("materializeSourceTimeMs")
         matches = find_matches(staged)
         change = staged.resolved.change
@@ -131,10 +134,11 @@ def merge(
     return _result(spark, matches)
 
 
-def _stage(snapshot: Snapshot, request: MergeRequest, stage: Staging) -> StagedMerge:
+def _stage(
+    snapshot: Snapshot, request: MergeRequest, stage: Staging, *, reads_target: bool
+) -> StagedMerge:
     """Check a merge, then compute the rows of its source once."""
     spark, names = snapshot.log.spark, request.names
-    reads_target = are_of_table(request.source, snapshot)
     resolved = resolve_clauses(
         request.clauses,
         unchanged_table(snapshot),

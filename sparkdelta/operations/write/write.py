@@ -58,6 +58,7 @@ from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows
 from sparkdelta.table.rows.staged_rows import computed_once, staged_rows
 from sparkdelta.table.scan.conditions import parse_deterministic_where
+from sparkdelta.table.scan.read_provenance import TablesRead, tables_read
 from sparkdelta.table.snapshot.snapshot import Snapshot, find_snapshot
 from sparkdelta.table.snapshot.staging import Staging, staging
 
@@ -89,12 +90,12 @@ class WriteResult(Result):
 def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     """Write rows and commit them as one version."""
     store = open_log_for_writing(rows.sparkSession, path)
-    with engine_of(rows.sparkSession).write_session() as spark:
-        return _write(rows, spark, store, options)
+    with engine_of(rows.sparkSession).write_session() as spark, tables_read(rows) as read:
+        return _write(rows, read, spark, store, options)
 
 
 def _write(
-    rows: DataFrame, spark: SparkSession, store: LogStore, options: WriteOptions
+    rows: DataFrame, read: TablesRead, spark: SparkSession, store: LogStore, options: WriteOptions
 ) -> WriteResult:
     start = time.monotonic_ns()
     root = store.table_root
@@ -115,7 +116,7 @@ def _write(
         elif options.mode == "error":
             raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=root)
         else:
-            reads_table = are_of_table(rows, snapshot)
+            reads_table = are_of_table(read, snapshot)
         attempt = _Attempt.of(rows, spark, store, snapshot, options, reads_table=reads_table)
         try:
             with jobs_of(root, None if snapshot is None else snapshot.version):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.api.reading_and_writing import read_changes, read_delta
+from sparkdelta.api.reading_and_writing import latest_version, read_changes, read_delta
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.statements.cached_tables import cached_rows
@@ -60,6 +60,8 @@ def read(
 
 
 def latest_rows(spark: SparkSession, path: str) -> DataFrame:
-    """Return the rows of the latest version of a table, by Spark's cache if it has them."""
+    """Return the rows of the latest version of a table, by Spark's cache if it has them; in an
+    enabled session, of the latest version whenever a query runs.
+    """
     rows = cached_rows(spark, path)
-    return read_delta(spark, path) if rows is None else rows
+    return latest_version(spark, path) if rows is None else rows

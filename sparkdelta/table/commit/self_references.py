@@ -7,8 +7,6 @@ PROTOCOL.md#commit-provenance-information
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
 from sparkdelta.base.protocol.isolation_levels import IsolationLevel
 from sparkdelta.base.protocol.log_files import listing_prefix
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
@@ -17,12 +15,13 @@ from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetect
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between
-from sparkdelta.table.scan.read_provenance import version_read
+from sparkdelta.table.scan.read_provenance import TablesRead
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 
-def are_of_table(rows: DataFrame, snapshot: Snapshot) -> bool:
-    """Return True if rows are made from rows of a table, as far as `version_read` finds.
+def are_of_table(read: TablesRead, snapshot: Snapshot) -> bool:
+    """Return True if rows are made from rows of a table, as far as `TablesRead` finds. Rows that
+    follow the table are read at the snapshot's version from now on.
 
     Raises
     ------
@@ -32,7 +31,7 @@ def are_of_table(rows: DataFrame, snapshot: Snapshot) -> bool:
     VersionsNotContiguousError
         The log no longer has these commits.
     """
-    version, path = version_read(rows, snapshot.path), snapshot.path
+    version, path = read.version_of(snapshot.path, snapshot.version), snapshot.path
     if version is None:
         return False
     if version >= snapshot.version:

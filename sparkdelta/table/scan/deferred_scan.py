@@ -28,6 +28,7 @@ from sparkdelta.base.parquet.parquet_options import (
     PARQUET_OPTIONS,
     LateRelation,
     ListedFiles,
+    QueryId,
 )
 from sparkdelta.base.predicates.analyzed_text import qualifier_of
 from sparkdelta.base.predicates.calendar_gap_rules import may_name_day_of_gap, within_gap
@@ -47,8 +48,10 @@ from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.parquet_scan import uris_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError, InvalidArgumentError
+from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.file_row_frames import ROW_INDEX
+from sparkdelta.table.scan.followed_table import FollowedTable, schema_problem
 from sparkdelta.table.scan.hidden_columns import columns_of_days
 from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
 from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
@@ -60,6 +63,7 @@ _BITMAP_FIELDS = [StructField(_BITMAP, BinaryType()), StructField(_BITS, Integer
 
 _SECRET = token_bytes(16)
 _KEPT_LISTINGS = 4
+_KEPT_VERSIONS = 2
 
 
 def columns_with_bitmaps(request: ScanRequest) -> StructType:
@@ -89,7 +93,9 @@ class DeferredScan:
     contents
         A text that only scans of the same files have.
     size_bytes
-        As of `LateRelation`.
+        The size of all files, see `LateRelation`.
+    followed
+        The table whose latest version each query reads; None for the version of the request.
     """
 
     spark: SparkSession
@@ -99,15 +105,21 @@ class DeferredScan:
     max_vectors: int
     contents: str
     size_bytes: int | None
+    followed: FollowedTable | None = None
 
     def rows(self) -> DataFrame:
         """The rows of the table, in the columns of the request's `output`. Starts no job."""
         stored = StructType(list(self._sources.values()))
-        files = LateFiles(self.request, stored, self.live, self.max_files, self.max_vectors)
-        rows = self._rows(files, self.size_bytes, with_vectors=False)
+        files: LateFiles | FollowingFiles
+        files = LateFiles(
+            self.request, stored, self.live, self.max_files, self.max_vectors, self.size_bytes
+        )
+        if self.followed is not None:
+            files = FollowingFiles(replace(files, is_latest=True), self.followed)
+        rows = self._rows(files, with_vectors=False)
         if not self.max_vectors:
             return rows
-        return rows.union(self._rows(files, 1, with_vectors=True))  # the size is all files' above
+        return rows.union(self._rows(files, with_vectors=True))
 
     @property
     def _sources(self) -> dict[str, StructField]:
@@ -118,7 +130,7 @@ class DeferredScan:
             for column in self.request.table_columns
         }
 
-    def _rows(self, files: LateFiles, size_bytes: int | None, *, with_vectors: bool) -> DataFrame:
+    def _rows(self, files: LateFiles | FollowingFiles, *, with_vectors: bool) -> DataFrame:
         """The rows of the files with deletion vectors, or of those without."""
         request = self.request
         fields = [  # in the order of `LateFiles._grouped`
@@ -133,9 +145,9 @@ class DeferredScan:
         contents = f"{with_vectors}\n{self.contents}".encode()
         relation = LateRelation(
             list_files=partial(files.listed, with_vectors=with_vectors),
-            check=files.check,
             identity=hmac.new(_SECRET, contents, "sha256").hexdigest(),
-            size_bytes=size_bytes,
+            # The size is all files' in the first scan.
+            size_bytes=(lambda _: 1) if with_vectors else files.size,
             schema=StructType([c.stored for c in request.row_columns if c.stored is not None]),
             partitions=of_files,
             options={**request.options, **PARQUET_OPTIONS},
@@ -171,6 +183,10 @@ class LateFiles:
     ----------
     stored
         The table's columns under the names in the text of filters.
+    size_bytes
+        The size of all files, see `LateRelation`.
+    is_latest
+        True if the plan is of an earlier version.
     """
 
     request: ScanRequest
@@ -178,6 +194,8 @@ class LateFiles:
     live: LiveFiles
     max_files: int
     max_vectors: int
+    size_bytes: int | None = None
+    is_latest: bool = False
     _kept: OrderedDict[Predicate | None, _Listing] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -190,6 +208,7 @@ class LateFiles:
         self,
         filters: str | None,
         has_user_functions: Callable[[], bool],
+        query: QueryId,  # noqa: ARG002 - all queries read one version
         *,
         with_vectors: bool,
     ) -> ListedFiles:
@@ -201,8 +220,12 @@ class LateFiles:
                 listing.groups[with_vectors] = groups
         return listing.groups[with_vectors]
 
+    def size(self, query: QueryId) -> int | None:  # noqa: ARG002 - as above
+        """The size of all files, see `LateRelation.size_bytes`."""
+        return self.size_bytes
+
     def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
-        """Refuse other files than the listed ones, see `LateRelation.check`."""
+        """Refuse other files than the listed ones, see `ListedFiles.check`."""
         version = self.request.version
         found = uris_of(files, uris, empty, version)
         if [plain_path(uri) for uri in uris] != list(found.values()):
@@ -236,7 +259,16 @@ class LateFiles:
             raise DriverReadTooLargeError(what="files of a scan", rows=None, bound=bound)
         if "deletionVector" in files.column_names:
             with_vectors = files.filter(files["deletionVector"].is_valid())
-            if with_vectors.num_rows > self.max_vectors:  # the checksum is wrong
+            if with_vectors.num_rows > self.max_vectors:
+                if self.is_latest:
+                    problem = (
+                        f"{with_vectors.num_rows} of its files have deletion vectors, and the "
+                        f"DataFrame can read {self.max_vectors}"
+                    )
+                    raise DeltaError.of(
+                        "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS", path=root, problem=problem
+                    )
+                # The checksum is wrong.
                 raise DeltaError.of(
                     "DELTA_DATA_FILE_NOT_READ",
                     files=with_vectors["file"].to_pylist(),
@@ -276,6 +308,8 @@ class LateFiles:
         if "deletionVector" in files.column_names:
             has_vector = files["deletionVector"].is_valid()
             files = files.filter(has_vector if with_vectors else pc.invert(has_vector))
+        elif with_vectors:  # the feature was dropped
+            return ListedFiles([], [], None, self.check)
         paths = files["file"].to_pylist()
         values = {name: files[name] for name in request.partition_columns}
         columns = request.typed_partition_values()
@@ -288,7 +322,7 @@ class LateFiles:
             values[_BITS] = pa.repeat(pa.scalar(bits, pa.int32()), len(paths))
             columns += [F.col(quoted(_BITMAP)), F.col(quoted(_BITS))]
         if not values:
-            return ListedFiles(paths, [len(paths)], None)
+            return ListedFiles(paths, [len(paths)], None, self.check)
         members: dict[tuple[object, ...], list[str]] = {}
         of_files = zip(*(column.to_pylist() for column in values.values()), strict=True)
         for path, of_file in zip(paths, of_files, strict=True):
@@ -303,7 +337,73 @@ class LateFiles:
             [path for paths in members.values() for path in paths],
             [len(paths) for paths in members.values()],
             arrow_frame(listing, table).select(*columns, _NUMBER),
+            self.check,
         )
+
+
+@dataclass(eq=False)
+class FollowingFiles:
+    """The files of the version that each query reads; otherwise like `LateFiles`.
+
+    Attributes
+    ----------
+    analyzed
+        Those of the version that the plan is of.
+    """
+
+    analyzed: LateFiles
+    table: FollowedTable
+    _kept: OrderedDict[str, LateFiles] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def stored(self) -> StructType:
+        return self.analyzed.stored
+
+    @property
+    def listing(self) -> SparkSession:
+        return self.analyzed.listing
+
+    def listed(
+        self,
+        filters: str | None,
+        has_user_functions: Callable[[], bool],
+        query: QueryId,
+        *,
+        with_vectors: bool,
+    ) -> ListedFiles:
+        """The files with or without deletion vectors, see `LateRelation.list_files`."""
+        files = self._files(query)
+        return files.listed(filters, has_user_functions, query, with_vectors=with_vectors)
+
+    def size(self, query: QueryId) -> int | None:
+        """The size of all files, see `LateRelation.size_bytes`."""
+        return self._files(query).size_bytes
+
+    def _files(self, query: QueryId) -> LateFiles:
+        state, checksum = self.table.at(query())
+        log, before = state.log, self.analyzed
+        with self._lock:
+            files = self._kept.get(log.contents)
+            if files is None:
+                self._check(state.configuration, log.table_root)
+                size = None if checksum is None else checksum.table_size_bytes
+                files = self._kept[log.contents] = replace(
+                    before,
+                    request=replace(before.request, version=log.segment.version),
+                    live=replace(before.live, state=state, checksum=checksum),
+                    size_bytes=log.size_at_most() if size is None else size,
+                    _kept=OrderedDict(),
+                    _lock=Lock(),
+                )
+                while len(self._kept) > _KEPT_VERSIONS:
+                    self._kept.popitem(last=False)
+            return files
+
+    def _check(self, latest: TableConfiguration, path: str) -> None:
+        problem = schema_problem(self.analyzed.request.configuration, latest)
+        if problem is not None:
+            raise DeltaError.of("DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS", path=path, problem=problem)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -42,10 +42,12 @@ from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.deferred_scan import DeferredScan, columns_with_bitmaps
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
+from sparkdelta.table.scan.followed_table import FollowedTable
 from sparkdelta.table.scan.hidden_columns import hidden_columns
 from sparkdelta.table.scan.live_files import LiveFiles, has_vectors, skipping_of
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
+from sparkdelta.table.scan.read_provenance import following_mark
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.scan_report import ScanReport, counted_report, full_report
 from sparkdelta.table.scan.scan_request import (
@@ -100,6 +102,9 @@ class Scan:
         The changes of files to read; by default, the live files are read.
     given_files
         The list of files, once it is read.
+    followed
+        Returns the table in a listing session, whose latest version each query reads if files are
+        chosen late; None for this version.
     """
 
     _state: TableState = field(repr=False)
@@ -112,6 +117,9 @@ class Scan:
     is_streaming: bool = field(default=False, kw_only=True, repr=False)
     changes: ChangedFiles | None = field(default=None, kw_only=True, repr=False)
     given_files: pa.Table | DataFrame | None = field(default=None, kw_only=True, repr=False)
+    followed: Callable[[SparkSession], FollowedTable] | None = field(
+        default=None, kw_only=True, repr=False
+    )
 
     def with_aliases(self, names: RowNames) -> Scan:
         """The same scan with other names for the rows in `where`."""
@@ -238,14 +246,16 @@ class Scan:
             return FileListingMode.MANY_FILES
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return FileListingMode.DELETION_VECTORS
-        engine = engine_of(self._state.log.spark)
-        if not engine.can("call back"):
+        if not engine_of(self._state.log.spark).can("call back"):
             return FileListingMode.NO_CALLS
-        if self._vectors_at_most and not engine.reads_batches(
-            columns_with_bitmaps(self._request(self._tracking_columns, None))
-        ):
+        if self._vectors_at_most and not self._reads_batches:
             return FileListingMode.ROW_READER  # each row would have a copy of its file's bitmap
         return FileListingMode.LATE
+
+    @cached_property
+    def _reads_batches(self) -> bool:
+        request = self._request(self._tracking_columns, None)
+        return engine_of(self._state.log.spark).reads_batches(columns_with_bitmaps(request))
 
     def rows_with(
         self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None
@@ -413,15 +423,24 @@ class Scan:
         listing = engine_of(log.spark).listing_session(compiles=not log.is_small)
         listed = replace(state, log=log.in_session(listing))
         hidden = hidden_columns(state.configuration, log, None, is_deferred=True)
+        request = replace(self._request(self._tracking_columns, None), hidden=hidden)
         contents = (state.partition_time_zone, state.configuration.metadata.id, log.contents)
+        followed, max_vectors = None, self._vectors_at_most or 0
+        if self.followed is not None:
+            followed = self.followed(listing)
+            mark = following_mark(log.table_root, log.segment.version)
+            request = replace(request, options={**request.options, **mark})
+            if has_vectors(state.configuration) and self._reads_batches:
+                max_vectors = MAX_PACKED_VECTORS
         return DeferredScan(
             log.spark,
-            replace(self._request(self._tracking_columns, None), hidden=hidden),
+            request,
             LiveFiles(listed, checksum, None, self._wants_row_tracking),
             self.max_driver_files,
-            self._vectors_at_most or 0,
-            "\n".join(contents),
+            max_vectors,
+            "\n".join(("" if followed is None else "followed", *contents)),
             log.size_at_most() if in_checksum is None else in_checksum,
+            followed,
         ).rows()
 
     def _request(

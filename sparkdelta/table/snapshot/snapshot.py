@@ -21,6 +21,7 @@ from sparkdelta.base.protocol.table_features import supported_features
 from sparkdelta.base.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.base.schema.partition_value_frames import is_time_zone
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.progress import progress
 from sparkdelta.base.storage.log_store import LogStore
@@ -35,6 +36,7 @@ from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.state import CachedAdds, TableState
+from sparkdelta.table.scan.query_versions import find_version, version_of_query
 from sparkdelta.table.scan.read_provenance import read_mark
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 
@@ -254,6 +256,18 @@ class Snapshot:
         bound = MAX_DRIVER_FILES if bound is None else bound
         return Scan(self._state, where, names, bound, self._checksum)
 
+    def following(self) -> Scan:
+        """Return a read of the latest version whenever a query runs, where the files of a scan can
+        be chosen then (`Scan.listing`); otherwise of this version.
+        """
+        return replace(self.scan(), followed=lambda listing: _Followed(self.in_session(listing)))
+
+    def latest_rows(self) -> DataFrame:
+        """Return the rows; in an enabled session, as in delta-spark, a query on them reads the
+        latest version when it runs.
+        """
+        return (self.following() if is_enabled(self.log.spark) else self.scan()).to_df()
+
     def candidates(self, predicate: Predicate | None, columns: Sequence[str] | None = None) -> Scan:
         """Return a read of all rows that may match a predicate, or of all rows without one.
 
@@ -273,17 +287,27 @@ class Snapshot:
         A cached state stays in use: later commits are reconciled with it.
         """
         log = self.log
-        new = list_log_files(log.store, listing_prefix(self.version + 1))
+        listed = list_log_files(log.store, listing_prefix(self.version))
+        new = [file for file in listed if file.version > self.version]
+        last = self.segment.deltas[-1] if self.segment.deltas else None
+        is_replaced = last is not None and last.kind is LogFileKind.COMMIT and last not in listed
+        if is_replaced or any(file.kind.is_checkpoint for file in new):
+            return self._with(load_log(log.spark, log.store, None, log.options))
         if not any(file.kind is LogFileKind.COMMIT for file in new):
             return self
-        if any(file.kind.is_checkpoint for file in new):
-            return self._with(load_log(log.spark, log.store, None, log.options))
         return self._extended(new)
 
     def advanced_to(self, version: Version) -> Snapshot:
         """Return a later version, reading only the new commits up to it."""
         new = list_log_files(self.log.store, listing_prefix(self.version + 1))
         return self._extended([f for f in new if f.version <= version and not f.kind.is_checkpoint])
+
+    def at_version(self, version: Version) -> Snapshot:
+        """Return any version of the table."""
+        if version == self.version:
+            return self
+        log = self.log
+        return self._with(load_log(log.spark, log.store, version, log.options))
 
     def in_session(self, spark: SparkSession) -> Snapshot:
         """Return this snapshot with its DataFrames in another session, without its cache."""
@@ -326,6 +350,32 @@ class Snapshot:
             return self
         self._state.cached.adds.unpersist()
         return Snapshot(replace(self._state, cached=None), self._checksum)
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A table that queries read at its latest version, see `FollowedTable`.
+
+    Attributes
+    ----------
+    snapshot
+        The version that was read last.
+    query
+        The query that read it.
+    """
+
+    snapshot: Snapshot
+    query: str | None = None
+
+    def at(self, query: str | None) -> tuple[TableState, VersionChecksum | None]:
+        snapshot, path = self.snapshot, self.snapshot.path
+        is_same = query is not None and query == self.query
+        if not is_same or find_version(str(query), path) != snapshot.version:
+            snapshot = snapshot.refresh()
+            if query is not None:
+                snapshot = snapshot.at_version(version_of_query(query, path, snapshot.version))
+            self.snapshot, self.query = snapshot, query
+        return snapshot.state, snapshot.version_checksum
 
 
 def _keeps_cache(

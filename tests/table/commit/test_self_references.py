@@ -24,7 +24,7 @@ from sparkdelta import (
 from sparkdelta.exceptions import ConcurrentAppendException, ConcurrentDeleteReadException
 from sparkdelta.operations.merge import merge as merge_command
 from sparkdelta.operations.write import write as write_command
-from sparkdelta.table.scan.read_provenance import version_read
+from sparkdelta.table.scan.read_provenance import tables_read
 from tests.support.distributed import distributed_scans
 
 
@@ -219,6 +219,7 @@ def test_a_frame_depends_on_the_version_it_reads(
 ) -> None:
     rows = made(spark, table)
     root = load_snapshot(spark, table).path
-    assert version_read(rows, root) == version
-    assert version_read(rows, f"{root}2") is None
+    with tables_read(rows) as read:
+        assert read.version_of(root, 7) == version
+        assert read.version_of(f"{root}2", 7) is None
     spark.catalog.clearCache()
