@@ -229,7 +229,7 @@ DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS KD007 TableError
     stream reads the table with that of version {read_version}, {old}. Call read_stream and start
     the query again. If that does not help, the change cannot be read across: use a new checkpoint,
     and start after version {version}.
-DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS KD007 TableError
+DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS KD007 TableError Analysis
     Cannot read {path}: it has changed since the DataFrame or view was made, and {problem}. Make the
     DataFrame or view again.
 DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG 42KD4 TableError UnsupportedOperation

@@ -318,7 +318,7 @@ class _FileIndex:
         return is_proxy and str(other.toString()) == self._scan.identity
 
     def _query_id(self) -> str | None:
-        """The operation of this thread, see `shared_reads`, or else the query that runs."""
+        """Return the operation of this thread, see `shared_reads`, or else the query that runs."""
         context = self.listing.sparkContext
         return context.getLocalProperty(_OPERATION) or context.getLocalProperty(_EXECUTION)
 

@@ -56,7 +56,7 @@ def follow_settings(spark: SparkSession | None) -> Iterator[None]:
 
 
 def follows_settings() -> bool:
-    """True in a block that follows the settings of a session."""
+    """Return True in a block that follows the settings of a session."""
     return _session() is not None
 
 
@@ -76,18 +76,18 @@ def default_source(spark: SparkSession) -> str:
 
 
 def creates_delta_tables() -> bool:
-    """True if ``CREATE TABLE`` without a format creates Delta tables."""
+    """Return True if ``CREATE TABLE`` without a format creates Delta tables."""
     is_default = (_setting(_DEFAULT_SOURCE) or "").lower() == "delta"
     return is_default and (_setting(_HIVE_BY_DEFAULT) or "").lower() != "true"
 
 
 def overwrites_partitions() -> bool:
-    """True if an overwrite replaces only the partitions that its rows are in."""
+    """Return True if an overwrite replaces only the partitions that its rows are in."""
     return (_setting(_OVERWRITE_MODE) or "").lower() == "dynamic"
 
 
 def evolves_schemas() -> bool:
-    """True if writes and merges add the columns that a table does not have."""
+    """Return True if writes and merges add the columns that a table does not have."""
     return (_setting(_EVOLUTION) or "").lower() == "true"
 
 

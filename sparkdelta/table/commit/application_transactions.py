@@ -32,7 +32,7 @@ def application_transactions(
 
 
 def are_committed(snapshot: Snapshot, transactions: Sequence[TransactionIdentifier]) -> bool:
-    """True if a transaction, or a later one of its application, was committed before."""
+    """Return True if a transaction, or a later one of its application, was committed before."""
     for each in transactions:
         last = last_transaction_version(snapshot, each.app_id)
         if last is not None and last >= each.version:
