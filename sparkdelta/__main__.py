@@ -11,7 +11,8 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, get_args
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, TypeAlias, get_args
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -61,6 +62,9 @@ class Command(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    name, *program = (sys.argv[1:] if arguments is None else arguments) or [""]
+    if name == "run" and program and program[0] not in {"-h", "--help"}:
+        run_program(program)
     options = vars(_parser().parse_args(arguments))
     spark = SparkSession.getActiveSession() or _session()
     is_json, call, path = options.pop("json"), options.pop("call"), options.pop("path")
@@ -83,6 +87,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever reads it, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return exit_code(outcome)
+
+
+def run_program(program: Sequence[str]) -> NoReturn:
+    """Replace this process by a program, in which each Spark session is enabled.
+
+    So are those of the Python programs that it starts: they inherit the environment.
+
+    Parameters
+    ----------
+    program
+        A console script such as ``dbt``, a path that ends in ``.py`` or ``-m`` and a module, with
+        its arguments.
+    """
+    startup, bin_directory = Path(__file__).with_name("startup"), Path(sys.executable).parent
+    environment = dict(os.environ)
+    for name, first in {"PYTHONPATH": startup, "PATH": bin_directory}.items():
+        environment[name] = os.pathsep.join(filter(None, [str(first), environment.get(name)]))
+    is_python = program[0] == "-m" or program[0].endswith(".py")
+    command = [sys.executable, *program] if is_python else list(program)
+    try:
+        os.execvpe(command[0], command, environment)  # noqa: S606 - the user names the program
+    except FileNotFoundError:
+        sys.exit(f"sparkdelta run: there is no program {command[0]}")
 
 
 def add_options(parser: ArgumentParser, name: str) -> None:
@@ -131,6 +158,9 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="sparkdelta", description=text)
     parser.add_argument("--version", action="version", version=sparkdelta.__version__)
     commands = parser.add_subparsers(required=True, metavar="command")
+    text = "run a program in which each Spark session is enabled: dbt build, script.py, -m pytest"
+    run = commands.add_parser("run", help=text, description=text)
+    run.add_argument("program", nargs="+", help="its name and arguments")
     for name, (text, _, _) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         add_options(command, name)

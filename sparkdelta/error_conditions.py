@@ -73,8 +73,8 @@ DELTA_INSERT_COLUMN_ARITY_MISMATCH 42802 TableError Analysis
     query has {given}. Name the columns after the table, or use BY NAME.
 DELTA_SPARK_PRESENT 55000 TableError
     Cannot enable sparkdelta in this session: delta-spark's JAR is on its class path, and each of
-    the two would see only some of the reads and writes. Start Spark without io.delta packages and
-    settings, or use sparkdelta's own functions.
+    the two would see only some of the reads and writes. Start Spark without io.delta packages, or
+    use sparkdelta's own functions.
 DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS 42613 TableError Analysis
     Cannot time travel by both a version and a timestamp. Pass only one of them.
 DELTA_TABLE_ALREADY_EXISTS 42P07 TableError Analysis

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.base.spark.enabled_sessions import disable_session, enable_session, sparks_own
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.session_settings import follow_settings
-from sparkdelta.base.spark.spark_builders import builders_of
+from sparkdelta.base.spark.spark_builders import builders_of, drop_delta_settings
+from sparkdelta.sql.delta_package import provide_delta_package
 from sparkdelta.sql.pyspark.pyspark_methods import METHODS
 from sparkdelta.sql.statements.statement_text import run_sql
 
@@ -21,8 +22,9 @@ def enable(spark: SparkSession) -> SparkSession:
 
     ``spark.read.format("delta")``, ``df.write.format("delta")`` and ``df.writeTo`` take
     delta-spark's options, and ``spark.sql`` does what `sql` does. Other formats and sessions are
-    left to PySpark; so are programs outside this Python process. Enabling a session again
-    changes nothing.
+    left to PySpark; so are programs outside this Python process. Sessions made by ``newSession``
+    are enabled, too. Enabling a session again changes nothing. Where delta-spark is not installed,
+    ``import delta`` gives this library's `DeltaTable` and exceptions.
 
     Parameters
     ----------
@@ -45,6 +47,7 @@ def enable(spark: SparkSession) -> SparkSession:
     >>> spark.read.format("delta").option("versionAsOf", 3).load("/data/people")  # doctest: +SKIP
     """
     enable_session(spark, METHODS)
+    provide_delta_package(configure)
     return spark
 
 
@@ -52,15 +55,25 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Make a session builder enable the session that it creates, see `enable`.
 
     It takes the place of delta-spark's ``configure_spark_with_delta_pip``, and sets nothing: there
-    are no JARs, extensions or catalogs to configure.
+    are no JARs, extensions or catalogs to configure. Settings of the builder that name those of
+    delta-spark have no effect.
 
     Examples
     --------
     >>> spark = configure(SparkSession.builder.appName("a")).getOrCreate()  # doctest: +SKIP
     """
+    provide_delta_package(configure)
     create = builder.getOrCreate
-    vars(builder)["getOrCreate"] = lambda: enable(create())
+    vars(builder)["getOrCreate"] = lambda: enabled_session(builder, create)
     return builder
+
+
+def enabled_session(
+    builder: SparkSession.Builder, create: Callable[[], SparkSession]
+) -> SparkSession:
+    """Return the session that a builder creates, enabled."""
+    drop_delta_settings(builder)
+    return enable(create())
 
 
 def disable(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import DeltaError, DeltaTable, load_snapshot
+from sparkdelta.base.jvm import jvm_builders
 from sparkdelta.base.spark import enabled_sessions
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
@@ -335,10 +336,6 @@ def test_everything_else_is_pysparks(spark: SparkSession, tmp_path: Path) -> Non
         spark.range(3).write.save(path, format="parquet")
         assert _ids(spark.read.load(path)) == [0, 1, 2]
         assert _ids(spark.read.format("parquet").load([path])) == [0, 1, 2]
-        other = spark.newSession()
-        with pytest.raises(SPARK_ERRORS):
-            other.read.format("delta").load(path)
-        assert enabled_sessions.is_enabled(_clone(spark))
     finally:
         sparkdelta.disable(spark)
     assert readwriter.DataFrameReader.load is load
@@ -362,13 +359,81 @@ def _clone(spark: SparkSession) -> SparkSession:
     return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
 
 
-def test_delta_spark_beside_it_is_refused(spark: SparkSession) -> None:
+def test_children_are_enabled_as_long_as_their_parent_is(
+    spark: SparkSession, table_path: str
+) -> None:
+    load, before = readwriter.DataFrameReader.load, spark.newSession()
+    sparkdelta.enable(spark)
+    try:
+        spark.range(3).write.format("delta").save(table_path)
+        child = spark.newSession()
+        family = [_clone(spark), child, child.newSession(), _clone(child)]
+        assert all(map(enabled_sessions.is_enabled, family))
+        assert _ids(family[2].read.format("delta").load(table_path)) == [0, 1, 2]
+        assert child.sql(f"SELECT * FROM delta.`{table_path}`").count() == 3
+        assert not enabled_sessions.is_enabled(before)
+        assert not enabled_sessions.is_enabled(before.newSession())
+    finally:
+        sparkdelta.disable(spark)
+    assert not any(map(enabled_sessions.is_enabled, family))
+    assert readwriter.DataFrameReader.load is load
+
+
+def test_a_batch_and_the_sessions_it_makes_are_enabled(
+    enabled: SparkSession, table_path: str, tmp_path: Path
+) -> None:
+    source, target = table_path, str(tmp_path / "target")
+    enabled.range(3).write.format("delta").save(source)
+
+    def copy(batch: DataFrame, _: int) -> None:
+        batch.createOrReplaceTempView("batch")
+        rows = batch.sparkSession.sql("SELECT * FROM batch")
+        rows.write.format("delta").mode("append").save(target)
+        assert _ids(batch.sparkSession.newSession().read.load(target, format="delta")) == [0, 1, 2]
+
+    rows = enabled.readStream.format("delta").load(source)
+    writer = rows.writeStream.foreachBatch(copy).option("checkpointLocation", str(tmp_path / "c"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert _ids(enabled.read.format("delta").load(target)) == [0, 1, 2]
+
+
+_CATALOG = "spark.sql.catalog.spark_catalog"
+_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+
+def test_delta_spark_beside_it_is_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = spark.newSession()
-    other.conf.set(
-        "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-    )
+    other.conf.set(_CATALOG, _DELTA_CATALOG)
+    monkeypatch.setattr(jvm_builders, "has_class", lambda *_: True)
     with raises("DELTA_SPARK_PRESENT"):
         sparkdelta.enable(other)
+    assert other.conf.get(_CATALOG) == _DELTA_CATALOG
+
+
+def test_settings_of_delta_spark_without_its_jar_are_replaced(spark: SparkSession) -> None:
+    other = spark.newSession()
+    other.conf.set(_CATALOG, _DELTA_CATALOG)
+    with pytest.raises(SPARK_ERRORS):
+        other.sql("SHOW TABLES")
+    sparkdelta.enable(other)
+    try:
+        assert other.conf.get(_CATALOG) == "builtin"
+        assert "tableName" in other.sql("SHOW TABLES").columns
+    finally:
+        sparkdelta.disable(other)
+
+
+def test_a_builder_has_no_settings_of_delta_spark(spark: SparkSession) -> None:
+    builder = SparkSession.builder.config(_CATALOG, _DELTA_CATALOG).config(
+        "spark.sql.extensions", "org.other.Extension,io.delta.sql.DeltaSparkSessionExtension"
+    )
+    try:
+        assert sparkdelta.configure(builder).getOrCreate() is spark
+    finally:
+        sparkdelta.disable(spark)
+    assert builder._options == {"spark.sql.extensions": "org.other.Extension"}
 
 
 def test_streams(enabled: SparkSession, table_path: str, tmp_path: Path) -> None:

@@ -78,8 +78,11 @@ _TUNING = {
     "spark.sql.parquet.columnarReaderBatchSize",
     "spark.sql.columnVector.offheap.enabled",
     "spark.sql.parquet.enableVectorizedReader",  # plans also read it from the user's session
+    "spark.sql.catalog.spark_catalog",  # Spark 4.3 opens it to look up any function
 }
-"""The user's settings that affect the performance of a scan, but not its rows."""
+"""The user's settings that affect the performance of a scan, or whether it is planned, but not its
+rows.
+"""
 
 
 class JvmScans(JvmSession):

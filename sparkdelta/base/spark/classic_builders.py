@@ -16,7 +16,6 @@ from sparkdelta.base.spark.spark_builders import (
     ReaderState,
     StreamWriterState,
     WriterState,
-    names_delta_spark,
 )
 
 
@@ -68,7 +67,7 @@ class ClassicBuilders:
 
     def has_delta_spark(self, spark: SparkSession) -> bool:
         """Return True if delta-spark's JAR can be found in the session."""
-        return names_delta_spark(spark) or jvm_builders.has_class(spark, _EXTENSION)
+        return jvm_builders.has_class(spark, _EXTENSION)
 
 
 _EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"

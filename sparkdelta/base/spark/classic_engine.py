@@ -22,6 +22,7 @@ from sparkdelta.base.jvm.jvm_scans import JvmScans
 from sparkdelta.base.jvm.jvm_streams import JvmStreams
 from sparkdelta.base.predicates.predicate_rules import Predicate
 from sparkdelta.base.spark.classic_conditions import parse_classic_filter, parse_match_terms
+from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.library_sessions import (
     INTERPRETED,
     LISTING_SETTINGS,
@@ -31,6 +32,7 @@ from sparkdelta.base.spark.library_sessions import (
     UTC,
     conversion_settings,
     copy_settings,
+    replace_missing_catalog,
     session_time_zone,
     set_up,
 )
@@ -272,7 +274,8 @@ def _sibling(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return the cached session with these settings, which is created next to the user's."""
     siblings, key = _siblings.setdefault(spark, {}), frozenset(settings.items())
     if key not in siblings:
-        sibling = spark.newSession()
+        sibling: SparkSession = sparks_own(SparkSession, "newSession")(spark)  # never enabled
+        replace_missing_catalog(sibling)
         set_up(sibling, settings)
         siblings[key] = sibling
     return siblings[key]

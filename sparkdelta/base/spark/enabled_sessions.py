@@ -15,7 +15,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.spark.library_sessions import UTC, session_time_zone
+from sparkdelta.base.spark.library_sessions import (
+    UTC,
+    replace_missing_catalog,
+    session_time_zone,
+)
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.exceptions import DeltaError
 
@@ -24,6 +28,9 @@ Replacement = Callable[..., Any]
 """A function of the original method and its arguments."""
 
 _sessions: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+_parents: weakref.WeakKeyDictionary[SparkSession, SparkSession] = weakref.WeakKeyDictionary()
+"""The session that was enabled by the user, for each one that others made."""
+
 _originals: dict[tuple[type, str], Original] = {}
 _lock = threading.Lock()
 
@@ -59,6 +66,7 @@ def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> N
     builders = builders_of(spark)
     if builders.has_delta_spark(spark):
         raise DeltaError.of("DELTA_SPARK_PRESENT")
+    replace_missing_catalog(spark)
     with _lock:
         for qualified, replacement in methods.items():
             owner, _, name = qualified.partition(".")
@@ -66,12 +74,24 @@ def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> N
         _sessions.add(spark)
 
 
+def enable_child(spark: SparkSession, parent: SparkSession) -> SparkSession:
+    """Add a session that was made by another one, if that is enabled, and return it."""
+    if is_enabled(parent):
+        replace_missing_catalog(spark)
+        with _lock:
+            _sessions.add(spark)
+            _parents[spark] = _parents.get(parent, parent)
+    return spark
+
+
 def disable_session(spark: SparkSession) -> None:
-    """Remove a session, and after the last one put all methods back."""
+    """Remove a session and those that it made, and after the last one put all methods back."""
     with _lock:
         builders = builders_of(spark)
-        for other in [other for other in _sessions if builders.is_clone(spark, other)]:
-            _sessions.discard(other)
+        for other in list(_sessions):
+            parent = _parents.get(other, other)
+            if builders.is_clone(spark, parent) or builders.is_clone(spark, other):
+                _sessions.discard(other)
         if _sessions:
             return
         for (owner, name), original in _originals.items():

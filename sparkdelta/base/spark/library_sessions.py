@@ -85,6 +85,18 @@ def conversion_settings(time_zone: str) -> dict[str, str]:
     return {**TABLE_SETTINGS, _TIME_ZONE: time_zone}
 
 
+_SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
+
+
+def replace_missing_catalog(without_jar: SparkSession) -> None:
+    """Give a session Spark's own catalog, if its settings name delta-spark's.
+
+    Where that JAR is missing, Spark could not open the catalog, whatever the statement.
+    """
+    if ".sql.delta." in str(without_jar.conf.get(_SESSION_CATALOG, "")):
+        without_jar.conf.unset(_SESSION_CATALOG)
+
+
 def set_up(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     """Apply the settings of one of this library's own sessions."""
     for key, value in settings.items():

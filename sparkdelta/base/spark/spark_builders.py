@@ -106,5 +106,23 @@ DELTA_SETTINGS = ("spark.sql.extensions", "spark.sql.catalog.spark_catalog")
 
 def names_delta_spark(spark: SparkSession) -> bool:
     """Return True if a setting of the session names a class of delta-spark."""
-    values = (str(spark.conf.get(name, "")) for name in DELTA_SETTINGS)
-    return any("io.delta." in value or ".sql.delta." in value for value in values)
+    return any(_is_of_delta_spark(str(spark.conf.get(name, ""))) for name in DELTA_SETTINGS)
+
+
+def drop_delta_settings(builder: SparkSession.Builder) -> None:
+    """Remove delta-spark's classes from the settings of a builder.
+
+    Without its JAR, Spark ignores the extension, and could not open its catalog with the other one.
+    """
+    options: dict[str, Any] = builder._options
+    for name in DELTA_SETTINGS:
+        classes = str(options.get(name, "")).split(",")
+        others = [each for each in classes if not _is_of_delta_spark(each)]
+        if len(others) < len(classes):
+            del options[name]
+            if others:
+                options[name] = ",".join(others)
+
+
+def _is_of_delta_spark(value: str) -> bool:
+    return "io.delta." in value or ".sql.delta." in value

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.api.reading_and_writing import load_snapshot
-from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
@@ -263,6 +263,13 @@ def merge_into(original: Original, rows: DataFrame, table: str, condition: Colum
     )
 
 
+def child_session(
+    original: Original, spark: SparkSession, *args: Any, **kwargs: Any
+) -> SparkSession:
+    """``SparkSession.newSession`` and ``SparkSession.cloneSession``."""
+    return enable_child(original(spark, *args, **kwargs), spark)
+
+
 METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.analyzeTable": pyspark_catalog.analyze_table,
     "Catalog.cacheTable": pyspark_catalog.cache,
@@ -297,6 +304,8 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "DataStreamReader.table": pyspark_streaming.table,
     "DataStreamWriter.start": pyspark_streaming.start,
     "DataStreamWriter.toTable": pyspark_streaming.to_table,
+    "SparkSession.cloneSession": child_session,
+    "SparkSession.newSession": child_session,
     "SparkSession.sql": sql,
     "SparkSession.table": table_of_session,
 }
