@@ -101,7 +101,7 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
 def with_defaults(properties: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a new table, with the defaults of other properties.
 
-    As in delta-spark, defaults with another name or another spelling than a property's, and those
+    As in delta-spark, defaults with another name or spelling than a property's, and defaults
     of protocol versions, are ignored.
     """
     given = set(map(property_name, properties)) | {MIN_READER_VERSION, MIN_WRITER_VERSION}
