@@ -101,8 +101,8 @@ def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
 def with_defaults(properties: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a new table, with the defaults of other properties.
 
-    As in delta-spark, defaults with another name or another spelling than a property's, and defaults
-    for protocol versions, are ignored.
+    As in delta-spark, defaults with another name or spelling than a property's, and defaults
+    of protocol versions, are ignored.
     """
     given = set(map(property_name, properties)) | {MIN_READER_VERSION, MIN_WRITER_VERSION}
     usable = set(_SPELLINGS.values()) - given

@@ -3,7 +3,11 @@
 import pytest
 
 from sparkdelta.base.protocol.column_lists import column_list
-from sparkdelta.base.protocol.property_rules import RequestedProperties, requested_properties
+from sparkdelta.base.protocol.property_rules import (
+    RequestedProperties,
+    requested_properties,
+    with_defaults,
+)
 from sparkdelta.exceptions import InvalidArgumentError
 from tests.support.errors import raises
 
@@ -104,3 +108,21 @@ def test_property_values_must_be_texts():
 
 def test_lists_of_columns():
     assert column_list("p", " a ,b.`c d`,`x``,.y`") == [("a",), ("b", "c d"), ("x`,.y",)]
+
+
+def test_defaults_count_for_properties_that_are_not_given():
+    """Others, other spellings and protocol versions are ignored, as in delta-spark."""
+    defaults = {
+        "delta.appendOnly": "true",
+        "delta.enableChangeDataFeed": "true",
+        "delta.feature.deletionVectors": "supported",
+        "delta.enabledeletionvectors": "true",
+        "delta.nothing": "1",
+        "delta.minReaderVersion": "3",
+    }
+    given = {"delta.APPENDONLY": "false", "own": "x"}
+    assert with_defaults(given, defaults) == {
+        **given,
+        "delta.enableChangeDataFeed": "true",
+        "delta.feature.deletionVectors": "supported",
+    }
