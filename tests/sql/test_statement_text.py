@@ -388,7 +388,6 @@ def test_what_is_refused_changes_nothing(enabled: SparkSession, table_path: str)
         with raises(error):
             sql(text)
     for text in (
-        f"SHOW CREATE TABLE {t}",
         f"EXPLAIN DELETE FROM {t}",
         f"BEGIN DELETE FROM {t}; SELECT 1; END",
         f"FROM range(1) INSERT INTO {t} SELECT id INSERT INTO {t} SELECT id + 1",

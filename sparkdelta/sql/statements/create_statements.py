@@ -174,7 +174,7 @@ def create(
             "DELTA_STATEMENT_NOT_SUPPORTED", statement=f"USING {provider} of a Delta table"
         )
     new = NewTable.of(table.spark, table.name, location)
-    with new.named(table.spark):
+    with new.named(table.spark, comment):
         if query is not None:
             replaces = creation in _REPLACES
             is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
