@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -319,9 +320,18 @@ def test_names_and_queries_as_spark_has_them(enabled: SparkSession, table_path: 
         sql("WITH c AS (SELECT id + 5 AS id FROM 2024_sales) INSERT INTO 2024_sales TABLE c")
         sql("""WITH c AS (SELECT 1L AS k, 9L AS v) MERGE INTO IDENTIFIER('2024' || '_sales') AS t
             USING (TABLE c) AS s (k, w) ON t.id = s.k WHEN MATCHED THEN UPDATE SET id == s.w""")
+        [merged] = sql("DESCRIBE HISTORY 2024_sales LIMIT 1").collect()
+        assert merged["operationParameters"]["matchedPredicates"] == '[{"actionType":"update"}]'
         sql("COMMENT ON TABLE 2024_sales IS 'a\\nb'")
         sql("ALTER TABLE 2024_sales ADD COLUMNS v STRING, w INT")
         sql("ALTER TABLE 2024_sales ALTER COLUMN w FIRST, id DROP NOT NULL, v COMMENT 'c'")
+        [changed] = sql("DESCRIBE HISTORY 2024_sales LIMIT 1").collect()
+        assert changed["operation"] == "CHANGE COLUMNS"
+        assert json.loads(changed["operationParameters"]["columns"]) == [
+            {"name": "w", "type": "integer", "nullable": True, "metadata": {}, "position": "FIRST"},
+            {"name": "id", "type": "long", "nullable": True, "metadata": {}},
+            {"name": "v", "type": "string", "nullable": True, "metadata": {"comment": "c"}},
+        ]
     finally:
         sql("DROP TABLE 2024_sales")
     with settings(enabled, {"own.path": table_path}):
