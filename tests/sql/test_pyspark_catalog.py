@@ -97,12 +97,19 @@ def test_sql_caches_tables(enabled: SparkSession, name: str) -> None:
         for text, error in (
             ("OPTIONS ('storageLevel' = 'PAPER')", InvalidArgumentError),
             ("OPTIONS (level = 'DISK_ONLY')", "DELTA_UNKNOWN_ARGUMENT"),
-            ("AS SELECT 1", "DELTA_STATEMENT_NOT_SUPPORTED"),
         ):
             with raises(error):
                 sql(f"CACHE TABLE cat_new {text}")
         sql("UNCACHE TABLE IF EXISTS cat_new")
         assert not catalog.isCached("cat_new")
+        disk = "OPTIONS ('storageLevel' = 'DISK_ONLY')"
+        sql(f"CACHE TABLE cat_new {disk} AS SELECT id FROM cat_new WHERE id > 1")
+        try:
+            assert _sum(enabled.table("cat_new")) == 2, "a view hides the table"
+            assert _is_read_from_cache(enabled.table("cat_new"))
+            assert _sum(enabled.table("default.cat_new")) == 3
+        finally:
+            catalog.dropTempView("cat_new")
     finally:
         sql(f"ALTER TABLE cat_new RENAME TO {name}")
 

@@ -134,8 +134,9 @@ def parse(parser: Parser) -> Statement | None:
         It is none that Delta tables have here.
     """
     is_explained = parser.accept("EXPLAIN")
-    if is_explained and parser.token.is_word(*_KINDS_OF_PLANS):
-        parser.next()
+    if is_explained:
+        has_kind = parser.token.is_word(*_KINDS_OF_PLANS)
+        parser.explains = parser.next().text if has_kind else ""
     if parser.peek("WITH"):
         parser.queries = common_queries(parser)
     if (parser.queries or is_explained) and not parser.token.is_word(*CHANGES):
@@ -145,10 +146,6 @@ def parse(parser: Parser) -> Statement | None:
     result = None if found is None else found(parser)
     if result is not None:
         parser.expect_end()
-        if is_explained:
-            raise DeltaError.of(
-                "DELTA_STATEMENT_NOT_SUPPORTED", statement="EXPLAIN of a change of rows"
-            )
     return result
 
 

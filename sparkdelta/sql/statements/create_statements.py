@@ -192,10 +192,6 @@ def create(
             write(table.sql.query(query), new.path, options)
             return
         exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
-        if not exists and not columns:
-            raise DeltaError.of(
-                "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE TABLE without columns"
-            )
         if exists and new.name is None:
             if creation is Creation.CREATE:
                 raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=new.path)
