@@ -31,7 +31,10 @@ CLASSES = {
     if inspect.isclass(cls) and issubclass(cls, DeltaError)
 }
 OWN = {ROOT / "sparkdelta" / name for name in ("exceptions.py", "error_conditions.py")}
-CONDITION = re.compile(r"(DIFFERENT_)?DELTA_[A-Z0-9_]+")
+CONDITION = re.compile(
+    r"(?:DIFFERENT_)?DELTA_[A-Z0-9_]+|NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
+    r"|INVALID_PARTITION_OPERATION\.[A-Z_]+"
+)
 
 
 def leaf_of(error):

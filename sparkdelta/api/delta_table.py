@@ -44,7 +44,12 @@ from sparkdelta.operations.write.update import update
 from sparkdelta.table.definition.writable import open_writable
 from sparkdelta.table.listing.listing import find_log_segment, open_log, open_log_for_writing
 from sparkdelta.table.listing.missing_tables import with_not_found_hint
-from sparkdelta.table.listing.table_names import name_not_found, table_name, table_path
+from sparkdelta.table.listing.table_names import (
+    name_in_catalog,
+    name_not_found,
+    table_name,
+    table_path,
+)
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.rows.expression_arguments import checked_condition, checked_values
 from sparkdelta.table.rows.row_changes import ChangeResult, open_changeable
@@ -74,6 +79,7 @@ class DeltaTable:
         self._alias: str | None = None
         self._frames: list[DataFrame] = []
         self._time_zone: str | None = None
+        self._catalog_name: tuple[str, ...] | None = None
 
     @classmethod
     def forPath(
@@ -105,10 +111,13 @@ class DeltaTable:
         TableNotFoundError
             There is no Delta table of this name.
         """
-        path = table_path(sparkSession, table_name(tableOrViewName))
+        name = table_name(tableOrViewName)
+        path = table_path(sparkSession, name)
         if path is None:
             raise name_not_found(tableOrViewName)
-        return cls.forPath(sparkSession, path)
+        table = cls.forPath(sparkSession, path)
+        table._catalog_name = name  # noqa: SLF001 - of the same class
+        return table
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
@@ -199,7 +208,7 @@ class DeltaTable:
         """Return the same table with an alias for its rows."""
         table = DeltaTable(self._spark, self._path, self._options)
         table._alias, table._frames = aliasName, self._frames
-        table._time_zone = self._time_zone
+        table._time_zone, table._catalog_name = self._time_zone, self._catalog_name
         return table
 
     def _converting_in(self, time_zone: str) -> DeltaTable:
@@ -208,6 +217,7 @@ class DeltaTable:
         """
         table = DeltaTable(self._spark, self._path, self._options)
         table._alias, table._frames, table._time_zone = self._alias, self._frames, time_zone
+        table._catalog_name = self._catalog_name
         return table
 
     @property
@@ -615,7 +625,8 @@ class DeltaTable:
         """Return one row about the table; columns as in
         `sparkdelta.operations.changes.describe.table_detail`.
         """
-        return table_detail(self._spark, self._snapshot())
+        names = self._catalog_name and name_in_catalog(self._spark, self._catalog_name)
+        return table_detail(self._spark, self._snapshot(), ".".join(names) if names else None)
 
     def _merge(self, request: MergeRequest) -> DataFrame:
         with self._running():

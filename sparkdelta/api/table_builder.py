@@ -157,7 +157,10 @@ class DeltaTableBuilder(Generic[Table]):
         else:
             raise _invalid("location", "a location or a table name is required")
         described = replace(self._table, is_managed=table.is_managed)
-        with follow_settings(self._spark), table.named(self._spark):
+        with (
+            follow_settings(self._spark),
+            table.named(self._spark, self._table.comment),
+        ):
             create_table(self._spark, table.path, described, self._creation)
         return self._opened(self._spark, table.path)
 

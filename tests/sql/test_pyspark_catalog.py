@@ -16,6 +16,7 @@ from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import InvalidArgumentError
 from tests.sql.test_pyspark_methods import REFUSED
 from tests.support.errors import raises
+from tests.support.settings import settings
 
 _LATER = hasattr(Catalog, "truncateTable")  # methods of Spark 4.2
 later_method = pytest.mark.skipif(not _LATER, reason="a method of later versions of PySpark")
@@ -96,12 +97,19 @@ def test_sql_caches_tables(enabled: SparkSession, name: str) -> None:
         for text, error in (
             ("OPTIONS ('storageLevel' = 'PAPER')", InvalidArgumentError),
             ("OPTIONS (level = 'DISK_ONLY')", "DELTA_UNKNOWN_ARGUMENT"),
-            ("AS SELECT 1", "DELTA_STATEMENT_NOT_SUPPORTED"),
         ):
             with raises(error):
                 sql(f"CACHE TABLE cat_new {text}")
         sql("UNCACHE TABLE IF EXISTS cat_new")
         assert not catalog.isCached("cat_new")
+        disk = "OPTIONS ('storageLevel' = 'DISK_ONLY')"
+        sql(f"CACHE TABLE cat_new {disk} AS SELECT id FROM cat_new WHERE id > 1")
+        try:
+            assert _sum(enabled.table("cat_new")) == 2, "a view hides the table"
+            assert _is_read_from_cache(enabled.table("cat_new"))
+            assert _sum(enabled.table("default.cat_new")) == 3
+        finally:
+            catalog.dropTempView("cat_new")
     finally:
         sql(f"ALTER TABLE cat_new RENAME TO {name}")
 
@@ -178,6 +186,95 @@ def test_an_external_table_is_created_by_its_old_method(
         enabled.sql("DROP TABLE IF EXISTS cat_e")
 
 
+def test_catalog_and_descriptions_show_kind_owner_and_comment(
+    enabled: SparkSession, table_path: str
+) -> None:
+    sql, catalog = enabled.sql, enabled.catalog
+    sql("CREATE DATABASE cat_db")
+    try:
+        sql("CREATE TABLE cat_db.kept (id INT) USING delta CLUSTER BY (id) COMMENT 'it''s kept'")
+        sql(f"CREATE TABLE cat_db.placed USING delta LOCATION '{table_path}' AS SELECT 1 AS id")
+        sql("CREATE TABLE cat_db.other (id INT) USING parquet")
+        sql("COMMENT ON TABLE cat_db.placed IS 'later'")
+        with settings(enabled, {"spark.sql.codegen.factoryMode": "FALLBACK"}):  # Spark needs it
+            tables = {each.name: each for each in catalog.listTables("cat_db")}
+            matching = [each.name for each in catalog.listTables("cat_db", "k*")]
+        assert [tables[name].tableType for name in ("kept", "placed", "other")] == [
+            "MANAGED",
+            "EXTERNAL",
+            "MANAGED",
+        ]
+        assert (tables["kept"].description, tables["placed"].description) == ("it's kept", "later")
+        assert tables["kept"] == catalog.getTable("cat_db.kept")
+        assert matching == ["kept"]
+        shown = [tuple(row) for row in sql("DESCRIBE EXTENDED cat_db.kept").collect()]
+        start = shown.index(("# Detailed Table Information", "", ""))
+        details = {key: value for key, value, _ in shown[start + 1 :]}
+        properties, location = details.pop("Table Properties"), details.pop("Location")
+        owner = details.pop("Owner", None)
+        assert list(details.items()) == [
+            ("Catalog", "spark_catalog"),
+            ("Namespace", "cat_db"),
+            ("Database", "cat_db"),
+            ("Table", "kept"),
+            ("Type", "MANAGED"),
+            ("Comment", "it's kept"),
+            ("Provider", "delta"),
+            ("Is_managed_location", "true"),
+        ]
+        assert location.endswith("/cat_db.db/kept")
+        assert properties.startswith('[clusteringColumns=[["id"]],')
+        placed = dict(
+            sql("DESCRIBE EXTENDED cat_db.placed").select("col_name", "data_type").collect()
+        )
+        assert (placed["Type"], placed.get("Owner")) == ("EXTERNAL", owner)
+        assert "Is_managed_location" not in placed
+        by_path = dict(
+            sql(f"DESCRIBE EXTENDED delta.`{table_path}`").select("col_name", "data_type").collect()
+        )
+        assert (by_path["Namespace"], by_path["Table"], by_path["Type"]) == (
+            "delta",
+            table_path,
+            "MANAGED",
+        )
+        assert "Owner" not in by_path
+        texts = {
+            row["tableName"]: row["information"].splitlines()
+            for row in sql("SHOW TABLE EXTENDED IN cat_db LIKE 'kept|placed'").collect()
+        }
+        assert {"Provider: delta", "Type: MANAGED", "Comment: it's kept"} <= {*texts["kept"]}
+        owners = [line for line in texts["kept"] if line.startswith("Owner: ")]
+        assert owners == ([f"Owner: {owner}"] if owner else [])
+        assert {"Provider: delta", "Type: EXTERNAL"} <= {*texts["placed"]}
+    finally:
+        sql("DROP DATABASE cat_db CASCADE")
+
+
+def test_append_to_a_delta_table_by_name_needs_no_format(enabled: SparkSession, name: str) -> None:
+    rows = enabled.createDataFrame([(3, "c")], "id INT, v STRING").write.mode("append")
+    rows.saveAsTable(name)
+    rows.format("parquet").saveAsTable(f"default.{name}")
+    assert _sum(enabled.table(name)) == 9
+    with pytest.raises(AnalysisException):
+        rows.mode("error").saveAsTable(name)
+    [newest] = enabled.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()
+    assert (newest["version"], newest["operation"]) == (3, "WRITE")
+
+
+def test_details_name_a_table_that_was_found_by_its_name(enabled: SparkSession, name: str) -> None:
+    def shown(rows: DataFrame) -> Any:
+        return rows.collect()[0]["name"]
+
+    table = DeltaTable.forName(enabled, f"default.{name.upper()}")
+    location = table.detail().collect()[0]["location"]
+    assert (
+        shown(table.detail()) == shown(table.alias("a").detail()) == f"spark_catalog.default.{name}"
+    )
+    assert shown(enabled.sql(f"DESCRIBE DETAIL {name}")) == f"spark_catalog.default.{name}"
+    assert shown(enabled.sql(f"DESCRIBE DETAIL delta.`{location}`")) is None
+    assert shown(DeltaTable.forPath(enabled, location).detail()) is None
+
+
 def test_refused_methods_raise_delta_errors(enabled: SparkSession, name: str) -> None:
     """Nothing that PySpark's method does on its way to a Delta table is Spark's own error."""
     owners = {
@@ -186,23 +283,27 @@ def test_refused_methods_raise_delta_errors(enabled: SparkSession, name: str) ->
         "DataStreamReader": enabled.readStream,
     }
     there = [each.split(".") for each in REFUSED]
-    calls: list[Callable[[], Any]] = [
-        lambda owner=owners[kind], method=method: getattr(owner, method)(name)  # type: ignore[misc]
-        for kind, method in there
-        if hasattr(owners[kind], method)
-    ]
-    for text in (
-        f"SHOW CREATE TABLE {name}",
-        f"ANALYZE TABLE {name} COMPUTE STATISTICS FOR ALL COLUMNS",
-        f"MSCK REPAIR TABLE {name}",
-        f"ALTER TABLE {name} RECOVER PARTITIONS",
-        f"SHOW TABLE EXTENDED LIKE '{name}' PARTITION (v = 'a')",
-    ):
-        calls.append(lambda text=text: enabled.sql(text))  # type: ignore[misc]
-    for call in calls:
-        with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
-            call()
-    assert len(calls) >= 6
+    v2 = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
+    partitions = "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED"
+    conditions = {
+        "getCreateTableString": "DELTA_OPERATION_NOT_ALLOWED",
+        "changes": "DELTA_STATEMENT_NOT_SUPPORTED",
+    }
+    for kind, method in there:
+        if hasattr(owners[kind], method):
+            with raises(conditions.get(method, v2)):
+                getattr(owners[kind], method)(name)
+    for text, condition in {
+        f"SHOW CREATE TABLE {name}": "DELTA_OPERATION_NOT_ALLOWED",
+        f"ANALYZE TABLE {name} COMPUTE STATISTICS FOR ALL COLUMNS": v2,
+        f"MSCK REPAIR TABLE {name}": v2,
+        f"ALTER TABLE {name} RECOVER PARTITIONS": v2,
+        f"DESCRIBE EXTENDED {name} AS JSON": v2,
+        f"ALTER TABLE {name} DROP IF EXISTS PARTITION (v = 'a')": partitions,
+        f"SHOW TABLE EXTENDED LIKE '{name}' PARTITION (v = 'a')": partitions,
+    }.items():
+        with raises(condition):
+            enabled.sql(text)
     path = enabled.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]
     assert load_snapshot(enabled, path).version == 1
     assert enabled.sql(f"SHOW TABLE EXTENDED LIKE '{name}'").count() == 1

@@ -18,11 +18,11 @@ _OPTIONS = "format option options schema"
 _FILES = "csv jdbc json orc parquet text xml"  # the format is another one
 UNTOUCHED: Mapping[str, str] = {
     # Names of databases, functions, views and catalogs; lists of names; files of a path.
-    # createExternalTable calls createTable; listTables gives Delta tables without their kind.
+    # createExternalTable calls createTable.
     "Catalog": """
         clearCache createDatabase createExternalTable currentCatalog currentDatabase databaseExists
         dropDatabase dropGlobalTempView dropTempView dropView functionExists getDatabase getFunction
-        listCatalogs listDatabases listFunctions listTables listViews refreshByPath
+        listCatalogs listDatabases listFunctions listViews refreshByPath
         registerFunction setCurrentCatalog setCurrentDatabase
     """,
     # The table is that of a reader before. writeTo names a table, and its writer looks it up.

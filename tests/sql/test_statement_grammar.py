@@ -26,8 +26,14 @@ CONSTRAINT = "a constraint in CREATE TABLE; use ALTER TABLE ... ADD CONSTRAINT .
 assert statement_text  # has all statements registered
 
 
+V2, PARTITIONS = (
+    "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+    "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
+)
+
+
 class Refused(str):
-    """The name of a statement that is refused."""
+    """The name of a statement that is refused, or the condition of its error."""
 
 
 def called(function: str, target: tuple[str, ...], **arguments: Any) -> tuple[Any, ...]:
@@ -46,9 +52,11 @@ def parsed(text: str) -> tuple[Any, ...] | Refused | None:
     try:
         statement = parse(parser)
     except DeltaError as error:
-        if error.error_class != "DELTA_STATEMENT_NOT_SUPPORTED":
-            raise
-        return Refused(error.statement)
+        if error.error_class == "DELTA_STATEMENT_NOT_SUPPORTED":
+            return Refused(error.statement)
+        if error.error_class in (V2, PARTITIONS, "DELTA_OPERATION_NOT_ALLOWED"):
+            return Refused(error.error_class)
+        raise
     if statement is None:
         return None
     arguments = {
@@ -128,7 +136,7 @@ def parsed(text: str) -> tuple[Any, ...] | Refused | None:
         ("ALTER TABLE t SET TBLPROPERTIES ('it''s' = \"a\"\"b'\" )", called("set_properties", ("t",), properties={"it's": "a\"b'"})),
         ("FSCK REPAIR TABLE delta.`/p q` DRY RUN", called("repair_table", P, dry_run=True)),
         ("SHOW COLUMNS FROM t IN db", called("show_columns", ("db", "t"))),
-        ("SHOW CREATE TABLE t AS SERDE", Refused("SHOW CREATE TABLE")),
+        ("SHOW CREATE TABLE t AS SERDE", Refused("DELTA_OPERATION_NOT_ALLOWED")),
         ("CREATE TABLE IF NOT EXISTS t LIKE delta.`/p q` LOCATION '/q' TBLPROPERTIES ('a' = 'b')", called("create_like", ("t",), source=P, creation=Creation.CREATE_IF_NOT_EXISTS, location="/q", properties={"a": "b"})),
         *[(f"CREATE TABLE t ({columns}) USING delta", Refused(CONSTRAINT)) for columns in (
             "a INT PRIMARY KEY", "a INT NOT NULL CHECK (a > 0)", "a INT, CONSTRAINT c CHECK (a > 0)", "a INT, UNIQUE (a)", "a INT, FOREIGN KEY (a) REFERENCES u (a)",
@@ -171,18 +179,19 @@ def parsed(text: str) -> tuple[Any, ...] | Refused | None:
         ("DESC FORMATTED t", called("describe", ("t",), extended=True)),
         ("DESCRIBE EXTENDED t a.b", called("describe", ("t",), column=("a", "b"))),
         ("DESC t a", called("describe", ("t",), column=("a",))),
-        (
-            "DESCRIBE t PARTITION (p = 1)",
-            Refused("DESCRIBE of a partition, or AS JSON"),
-        ),
+        ("DESCRIBE t PARTITION (p = 1)", Refused(PARTITIONS)),
+        ("DESCRIBE EXTENDED t AS JSON", Refused(V2)),
+        ("ALTER TABLE t ADD IF NOT EXISTS PARTITION (p = 1)", Refused(PARTITIONS)),
+        ("ALTER TABLE t PARTITION (p = 1) RENAME TO PARTITION (p = 2)", Refused(PARTITIONS)),
+        ("ALTER TABLE t RECOVER PARTITIONS", Refused(V2)),
         ("REFRESH TABLE t", called("refresh", ("t",))),
         ("CACHE TABLE delta.`/p q`", called("cache", P)),
         ("CACHE LAZY TABLE t OPTIONS ('storageLevel' 'DISK_ONLY')", called("cache_lazily", ("t",), options={"storageLevel": "DISK_ONLY"})),
-        ("CACHE TABLE t AS SELECT 1", Refused("CACHE TABLE of a query by the name of a Delta table")),
+        ("CACHE TABLE t OPTIONS (a 'b') AS SELECT 1", None),
         ("UNCACHE TABLE IF EXISTS db.t", called("uncache", ("db", "t"))),
-        ("SHOW TABLE EXTENDED IN db LIKE 't' PARTITION (p = 1)", Refused("SHOW TABLE EXTENDED of a partition")),
+        ("SHOW TABLE EXTENDED IN db LIKE 't' PARTITION (p = 1)", Refused(PARTITIONS)),
         ("SHOW TABLE EXTENDED LIKE 't*'", None),
-        ("ANALYZE TABLE t COMPUTE STATISTICS", Refused("ANALYZE TABLE")),
+        ("ANALYZE TABLE t COMPUTE STATISTICS", Refused(V2)),
         ("SHOW PARTITIONS t", called("show_partitions", ("t",))),
         (
             "SHOW PARTITIONS delta.`/p q` PARTITION (p = DATE'2024-01-01', q = NULL)",
@@ -320,6 +329,7 @@ def test_statements_with_unknown_words_are_refused(
         ("SELECT a, b FROM t GROUP BY a, c ORDER BY d, e", [("t", True)]),
         ("SELECT CASE WHEN x THEN 1 END FROM t@v5", [("t@v5", True)]),
         ("EXPLAIN SELECT * FROM t", [("t", True)]),
+        ("FROM stream, stream AS s JOIN STREAM t x, STREAM(db.u), stream WHERE a", [("stream", True), ("stream", False), ("t", False), ("db.u", True), ("stream", True)]),
         ("SHOW COLUMNS FROM t", []),
         ("SELECT * FROM IDENTIFIER('db.t') x, 1u", [("db.t", False), ("1u", True)]),
         ("SELECT * FROM IDENTIFIER(lower('T')) x JOIN u", [("u", True)]),

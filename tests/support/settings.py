@@ -45,6 +45,7 @@ HOSTILE: dict[str, dict[str, str]] = {
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
         "spark.sql.files.maxPartitionBytes": "1000",
+        "spark.sql.retainGroupColumns": "false",
     },
 }
 """Groups of settings that do not contradict each other."""

@@ -8,7 +8,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
-from sparkdelta.base.jvm.jvm import JvmSession, singleton
+from sparkdelta.base.jvm.jvm import JvmSession, scala_items, singleton
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
@@ -50,6 +50,11 @@ class JvmCatalog(JvmSession):
         identifier = self._identifier(self._in_session_catalog(name))
         return str(self._catalog.getTableMetadata(identifier).tableType().name()) == "MANAGED"
 
+    def owner(self, name: Sequence[str]) -> str:
+        """Return the owner of a table that the session catalog has; empty if it has none."""
+        identifier = self._identifier(self._in_session_catalog(name))
+        return str(self._catalog.getTableMetadata(identifier).owner())
+
     def free_location(self, name: Sequence[str]) -> str:
         """Return the location that a new managed table gets.
 
@@ -73,7 +78,13 @@ class JvmCatalog(JvmSession):
         return str(jvm.org.apache.hadoop.fs.Path(catalog.defaultTablePath(identifier)).toString())
 
     def register_table(
-        self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
+        self,
+        name: Sequence[str],
+        location: str,
+        provider: str,
+        *,
+        is_managed: bool,
+        comment: str | None = None,
     ) -> None:
         """Add a table without columns, which its log has, to the session catalog."""
         jvm = self.jvm
@@ -90,6 +101,10 @@ class JvmCatalog(JvmSession):
             jvm.org.apache.spark.sql.types.StructType(),
             some(provider),
         )
+        if comment is not None:
+            fields = [str(each) for each in scala_items(described.productElementNames().toSeq())]
+            before = map(described.productElement, range(fields.index("comment")))
+            described = _with_defaults(described, "copy", *before, some(comment))
         catalog.createTable(described, False, False)
 
     def drop_table(self, name: Sequence[str]) -> None:

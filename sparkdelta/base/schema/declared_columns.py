@@ -74,7 +74,8 @@ def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None
                 raise _invalid(
                     "generatedAlwaysAs", f"{field.name} is both a generated and an identity column"
                 )
-    if all(GENERATION_EXPRESSION in (field.metadata or {}) for field in schema.fields):
+    generated = [GENERATION_EXPRESSION in (field.metadata or {}) for field in schema.fields]
+    if generated and all(generated):
         raise _invalid("generatedAlwaysAs", "at least one column must not be generated")
 
 

@@ -37,6 +37,9 @@ class ConnectCatalog:
     def is_managed(self, name: Sequence[str]) -> bool:
         return _line(self._information(name), "Type") == "MANAGED"
 
+    def owner(self, name: Sequence[str]) -> str:
+        return _line(self._information(name), "Owner") or ""
+
     def _information(self, name: Sequence[str]) -> str | None:
         """Return the answer of SHOW TABLE EXTENDED about a table; None if there is none, or if its
         name is without a database and is that of a temporary view.
@@ -84,9 +87,16 @@ class ConnectCatalog:
         return f"{_plain(root)}/{table.lower()}"
 
     def register_table(
-        self, name: Sequence[str], location: str, provider: str, *, is_managed: bool
+        self,
+        name: Sequence[str],
+        location: str,
+        provider: str,
+        *,
+        is_managed: bool,
+        comment: str | None = None,
     ) -> None:
         place = "" if is_managed else f" LOCATION {_literal(location)}"
+        place += "" if comment is None else f" COMMENT {_literal(comment)}"
         self._change(f"CREATE TABLE {self._quoted(name)} USING {provider}{place}")
 
     def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:

@@ -26,7 +26,14 @@ them.
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
+_NAMES = {
+    "spark.sql.parser.quotedRegexColumnNames": "false",  # else names in backticks are patterns
+    "spark.sql.retainGroupColumns": "true",  # else groups have no columns of theirs
+}
+"""Settings that the names of columns in this library's expressions depend on."""
+
 LOG_SETTINGS = {
+    **_NAMES,
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
     "spark.sql.caseSensitive": "false",
@@ -51,6 +58,7 @@ session.
 """
 
 TABLE_SETTINGS = {
+    **_NAMES,
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",

@@ -186,7 +186,11 @@ def change_columns(
     schema, shown = snapshot.configuration.schema, list[Mapping[str, object]]()
     for path, change in changes:
         schema, parameters = _with_change(snapshot, schema, path, change)
-        shown.append(parameters)
+        # The fields of the column stand beside its position, not within `column` as for one column.
+        column = parameters["column"]
+        assert isinstance(column, Mapping)
+        place = {key: value for key, value in parameters.items() if key != "column"}
+        shown.append({**column, **place})
     return altered(snapshot, schema, "CHANGE COLUMNS", {"columns": shown})
 
 

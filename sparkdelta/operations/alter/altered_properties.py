@@ -145,7 +145,7 @@ def unset_properties(
     after = with_properties(table, RequestedProperties(rest))
     if COMMENT in spelled:
         after = replace(after, metadata=replace(after.metadata, description=None))
-    shown = {"properties": list(names), "ifExists": if_exists}
+    shown = {"properties": list(names), "ifExists": True}  # as delta-spark, whatever was asked for
     statement = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
     return replace(statement, preparation=preparation)
 

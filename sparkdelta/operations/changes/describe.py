@@ -18,6 +18,7 @@ from sparkdelta.base.schema.action_schemas import COMMIT_INFO
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.local_data import arrow_frame, local_frame
 from sparkdelta.base.spark.notebook_tables import drawn_in_notebooks
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
@@ -51,7 +52,7 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
     shown = commits if limit is None else commits[len(commits) - min(limit, len(commits)) :]
     table = times.slice(times.num_rows - len(shown))
     infos = CommitRange.read(log.reader, shown).commit_infos()
-    infos = infos.groupBy("version").agg(F.any_value("commitInfo").alias("commitInfo"))
+    infos = grouped(infos, ["version"], F.any_value("commitInfo").alias("commitInfo"))
     milliseconds = F.when(
         F.col("in_commit"), F.coalesce("commitInfo.inCommitTimestamp", "file_time")
     ).otherwise(F.col("file_time"))
@@ -71,8 +72,13 @@ def table_history(spark: SparkSession, snapshot: Snapshot, limit: int | None = N
     return drawn_in_notebooks(history, html_rows, *DRAWN_OF_HISTORY)
 
 
-def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
+def table_detail(spark: SparkSession, snapshot: Snapshot, name: str | None = None) -> DataFrame:
     """Return one row about the table's latest version, with delta-spark's columns.
+
+    Parameters
+    ----------
+    name
+        Of the table in the session catalog; by default the one in its metadata is shown.
 
     Returns
     -------
@@ -93,7 +99,7 @@ def table_detail(spark: SparkSession, snapshot: Snapshot) -> DataFrame:
     row = {
         "format": pa.array(["delta"], pa.string()),
         "id": pa.array([metadata.id], pa.string()),
-        "name": pa.array([metadata.name], pa.string()),
+        "name": pa.array([metadata.name if name is None else name], pa.string()),
         "description": pa.array([metadata.description], pa.string()),
         "location": pa.array([snapshot.path], pa.string()),
         "createdAt": pa.array([metadata.created_time], pa.int64()).cast(milliseconds),

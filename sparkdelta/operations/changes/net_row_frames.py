@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.base.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.row_groups import grouped
 
 KIND = "sparkdelta:kind"
 """`ChangeType.INSERT` in rows of the later version, `ChangeType.DELETE` in the other rows."""
@@ -82,7 +83,7 @@ def changed_by_values(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
     # The rows themselves, as keys have maps as arrays, and neither NaNs nor zeros as they were.
     is_kept = any(_has(field.dataType, (MapType, FloatType, DoubleType)) for field in fields)
     kept = [_side(ChangeType.DELETE, row, _BEFORE), _side(ChangeType.INSERT, row, _AFTER)]
-    counted = rows.groupBy(*keys).agg(F.sum(sign).alias(_COUNT), *(kept if is_kept else ()))
+    counted = grouped(rows, keys, F.sum(sign).alias(_COUNT), *(kept if is_kept else ()))
     names = ", ".join(
         f"{quoted(f'sparkdelta:{index}')} AS {quoted(field.name)}"
         for index, field in enumerate(fields)

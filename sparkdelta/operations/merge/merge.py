@@ -258,6 +258,7 @@ def _parameters(request: MergeRequest) -> dict[str, str]:
                 if each.kind.rows == rows
             ],
             ensure_ascii=False,
+            separators=(",", ":"),
         )
 
     return {

@@ -21,6 +21,7 @@ from sparkdelta.base.protocol.actions import Metadata, Protocol
 from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.schema.action_schemas import CHANGES
 from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.operations.stream.indexed_files import INDEX, VERSION
 from sparkdelta.operations.stream.stream_offset_rules import StreamOffset
 from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
@@ -165,14 +166,10 @@ def changed_files(commits: CommitRange) -> pa.Table:
     Commits without changes are left out.
     """
     rows = _kinds(commits, few=commits.is_local)
-    counted = (
-        rows.filter("is_cdc IS NOT NULL")
-        .groupBy(VERSION, "is_cdc")
-        .agg(F.count("*").alias("files"), F.sum("size").alias("size"))
-        .groupBy(VERSION)
-        .agg(F.expr("max_by(struct(files, size), is_cdc) AS counts"))
-        .select(VERSION, "counts.*")
-    )
+    sums = F.count("*").alias("files"), F.sum("size").alias("size")
+    by_kind = grouped(rows.filter("is_cdc IS NOT NULL"), [VERSION, "is_cdc"], *sums)
+    counts = F.expr("max_by(struct(files, size), is_cdc) AS counts")
+    counted = grouped(by_kind, [VERSION], counts).select(VERSION, "counts.*")
     table = read_table(
         counted, what="changed files of commits", bound=len(commits.files),
         version=commits.last_version,

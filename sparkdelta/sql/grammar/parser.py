@@ -40,6 +40,11 @@ class Parser:
         WITH and its queries, before a statement that changes rows.
     row_expressions
         The expressions on the rows of the table.
+    assigned_expressions
+        Those of them that are assigned to columns.
+    explains
+        The kind of plan that EXPLAIN before the statement asks for, empty for the default; None
+        without EXPLAIN.
     """
 
     def __init__(self, text: str, tokens: Sequence[Token], place: int = 0) -> None:
@@ -51,6 +56,8 @@ class Parser:
         self.operation = ""
         self.queries: Fragment | None = None
         self.row_expressions: list[Fragment] = []
+        self.assigned_expressions: list[Fragment] = []
+        self.explains: str | None = None
 
     @property
     def token(self) -> Token:
@@ -354,6 +361,7 @@ class Parser:
             if name in values:
                 raise DeltaError.of("DELTA_CONFLICT_SET_COLUMN", columns=[name, name])
             values[name] = self.of_rows(*ends, closing=",")
+            self.assigned_expressions.append(self.row_expressions[-1])
 
         self.listed(value)
         return values

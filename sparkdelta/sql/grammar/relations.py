@@ -46,6 +46,8 @@ class Relation:
         Of a function that returns changes.
     options
         The options clause after the table, ``WITH ('option' = 'value')``; None without one.
+    is_stream
+        True for ``STREAM t`` and ``STREAM(t)``.
     needs_alias
         True if the text gives it none, where columns may be qualified by its own name.
     alias_at
@@ -61,6 +63,7 @@ class Relation:
     needs_alias: bool = False
     alias_at: int = 0
     options: Mapping[str, str] | None = None
+    is_stream: bool = False
 
 
 @dataclass(slots=True)
@@ -188,12 +191,16 @@ def relation_at(parser: Parser, *, takes_alias: bool = True) -> Relation | None:
         A version, a time or options are not understood.
     """
     place, start = parser.place, parser.token.start
+    is_stream = _accept_stream(parser)
+    in_parentheses = is_stream and parser.accept("(")
     try:
         name = parser.table_name()
     except StatementSyntaxError:
         parser.place = place + 1
         return None  # IDENTIFIER of an expression that only Spark can evaluate
-    if parser.peek("("):
+    if in_parentheses:
+        parser.expect(")")
+    elif parser.peek("("):
         if len(name) > 1 or name[0].lower() not in _CHANGES:
             return None
         arguments = _arguments(parser)
@@ -223,7 +230,16 @@ def relation_at(parser: Parser, *, takes_alias: bool = True) -> Relation | None:
     after = parser.token
     has_alias = after.is_word("AS") or (after.is_name and not after.is_word(*_NO_ALIAS))
     needs_alias, parser.place = takes_alias and not has_alias, place
-    return Relation(name, start, end, version, timestamp, None, needs_alias, alias_at, options)
+    return Relation(
+        name, start, end, version, timestamp, None, needs_alias, alias_at, options, is_stream
+    )
+
+
+def _accept_stream(parser: Parser) -> bool:
+    """Go past STREAM if a table's name or a parenthesis follows it; True if one did."""
+    after = parser.ahead()
+    is_name = after.is_name and not after.is_word("AS", "FOR", "VERSION", "TIMESTAMP", *_NO_ALIAS)
+    return (is_name or after.is_symbol("(")) and parser.accept("STREAM")
 
 
 def _arguments(parser: Parser) -> tuple[Fragment, ...]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.relations import named_query
@@ -88,14 +89,38 @@ def statement(
     return register
 
 
-def unsupported(*heads: str) -> None:
-    """Register statements that are refused for Delta tables."""
+def refused(error: Callable[[str], DeltaError], *heads: str) -> None:
+    """Register statements that are refused for Delta tables.
+
+    Parameters
+    ----------
+    error
+        Makes the error of a statement.
+    """
 
     def refuse(parser: Parser, head: str) -> None:
         parser.table()
-        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=head)
+        raise error(head)
 
     STATEMENTS.update({head: partial(refuse, head=head) for head in heads})
+
+
+def no_v2_command(statement: str) -> DeltaError:
+    """Return the error of a statement that Spark has for tables of its own sources only."""
+    return DeltaError.of("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", statement=statement)
+
+
+def not_allowed(operation: str) -> DeltaError:
+    """Return the error of a statement that Delta tables do not have."""
+    return DeltaError.of("DELTA_OPERATION_NOT_ALLOWED", operation=operation)
+
+
+def no_partitions(parser: Parser) -> DeltaError:
+    """Return the error of a statement about a partition of a Delta table."""
+    return DeltaError.of(
+        "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
+        table=quoted_path(parser.target or ()),
+    )
 
 
 def parse(parser: Parser) -> Statement | None:
@@ -109,8 +134,9 @@ def parse(parser: Parser) -> Statement | None:
         It is none that Delta tables have here.
     """
     is_explained = parser.accept("EXPLAIN")
-    if is_explained and parser.token.is_word(*_KINDS_OF_PLANS):
-        parser.next()
+    if is_explained:
+        has_kind = parser.token.is_word(*_KINDS_OF_PLANS)
+        parser.explains = parser.next().text if has_kind else ""
     if parser.peek("WITH"):
         parser.queries = common_queries(parser)
     if (parser.queries or is_explained) and not parser.token.is_word(*CHANGES):
@@ -120,10 +146,6 @@ def parse(parser: Parser) -> Statement | None:
     result = None if found is None else found(parser)
     if result is not None:
         parser.expect_end()
-        if is_explained:
-            raise DeltaError.of(
-                "DELTA_STATEMENT_NOT_SUPPORTED", statement="EXPLAIN of a change of rows"
-            )
     return result
 
 

@@ -6,6 +6,7 @@ Each function takes PySpark's method first, and leaves to it what is not about a
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,12 +18,13 @@ from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.api.reading_and_writing import load_snapshot, read_delta
 from sparkdelta.base.protocol.manifest_rules import partition_directory
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.sql.grammar.statement_grammar import no_v2_command, not_allowed
 from sparkdelta.sql.statements.cached_tables import cache_table, is_cached, uncache_table
 from sparkdelta.sql.statements.descriptions import all_properties, show_partitions
 from sparkdelta.sql.statements.maintenance_statements import drop_table, truncate_table
@@ -76,18 +78,18 @@ def _delta_table(catalog: Any, name: str, database: str | None = None) -> Statem
     return StatementTable(SparkSql(spark, spark.sql, {}, session_time_zone(spark)), parts, path)
 
 
-def _refused(statement: str) -> Replacement:
+def _refused(error: Callable[[str], DeltaError], statement: str) -> Replacement:
     def refuse(*_: Any, **__: Any) -> None:
-        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=statement)
+        raise error(statement)
 
     return _of_delta_table(refuse)
 
 
 drop = _of_delta_table(lambda table, *_, **__: drop_table(table))
 truncate = _of_delta_table(lambda table, *_, **__: truncate_table(table))
-analyze_table = _refused("ANALYZE TABLE")
-get_create_table_string = _refused("SHOW CREATE TABLE")
-recover_partitions = _refused("MSCK REPAIR TABLE")
+analyze_table = _refused(no_v2_command, "ANALYZE TABLE")
+get_create_table_string = _refused(not_allowed, "SHOW CREATE TABLE")
+recover_partitions = _refused(no_v2_command, "ALTER TABLE ... RECOVER PARTITIONS")
 
 
 def table_exists(
@@ -98,9 +100,27 @@ def table_exists(
     return is_delta_table or original(catalog, tableName, dbName)
 
 
-@_of_delta_table
-def get_table(table: StatementTable) -> Table:
-    """``Catalog.getTable``."""
+def list_tables(
+    original: Original, catalog: Catalog, dbName: str | None = None, pattern: str | None = None
+) -> list[Table]:
+    """``Catalog.listTables``, in which PySpark's has no kind and comment of Delta tables."""
+    listed: list[Table] = original(catalog, dbName, pattern)
+    return [_described(catalog, each) for each in listed]
+
+
+def _described(catalog: Catalog, listed: Table) -> Table:
+    """Return a table of a list as `get_table` does, if it is a Delta table that can be read."""
+    if listed.isTemporary or listed.tableType is not None or not listed.namespace:
+        return listed
+    table = _delta_table(catalog, quoted_path((*listed.namespace, listed.name)))
+    if table is None:
+        return listed
+    with suppress(DeltaError):
+        return _table(table)
+    return listed
+
+
+def _table(table: StatementTable) -> Table:
     spark, name = table.spark, table.name
     is_managed = path_in_name(name) is None and engine_of(spark).is_managed(name)
     return Table(
@@ -111,6 +131,12 @@ def get_table(table: StatementTable) -> Table:
         tableType="MANAGED" if is_managed else "EXTERNAL",
         isTemporary=False,
     )
+
+
+@_of_delta_table
+def get_table(table: StatementTable) -> Table:
+    """``Catalog.getTable``."""
+    return _table(table)
 
 
 def create_table(

@@ -79,10 +79,15 @@ def save_as_table(
     partitionBy: Any = None,
     **options: Any,
 ) -> None:
-    """``DataFrameWriter.saveAsTable``."""
+    """``DataFrameWriter.saveAsTable``; an append to a Delta table ignores the format."""
     builders = builders_of(writer)
-    spark = builders.session_of(writer)
-    if not is_enabled(spark) or not is_delta(format or builders.writer(writer).source, spark):
+    spark, before = builders.session_of(writer), builders.writer(writer)
+    appends = (mode or before.mode or "").lower() == "append"
+    is_ours = is_enabled(spark) and (
+        is_delta(format or before.source, spark)
+        or (appends and _named_path(spark, name, qualified=True) is not None)
+    )
+    if not is_ours:
         original(writer, name, format, mode, partitionBy, **options)
         return
     writer.mode(mode).options(**options)
@@ -195,12 +200,19 @@ def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
     return None if path is None else (state, path)
 
 
-def _named_path(spark: SparkSession, name: str) -> str | None:
-    """The path of a Delta table by its name, in an enabled session; None for other tables."""
+def _named_path(spark: SparkSession, name: str, *, qualified: bool = False) -> str | None:
+    """Return the path of a Delta table by its name, in an enabled session; None for other tables.
+
+    Parameters
+    ----------
+    qualified
+        True if the name is a table's even where a temporary view has it, too.
+    """
     if not is_enabled(spark):
         return None
     try:
-        return table_path(spark, table_name(name))
+        parts = table_name(name)
+        return table_path(spark, with_database(spark, parts) if qualified else parts)
     except InvalidArgumentError:  # Spark explains the error in the name
         return None
 
@@ -280,6 +292,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.getTableProperties": pyspark_catalog.get_table_properties,
     "Catalog.isCached": pyspark_catalog.is_in_cache,
     "Catalog.listColumns": pyspark_catalog.list_columns,
+    "Catalog.listTables": pyspark_catalog.list_tables,
     "Catalog.listPartitions": pyspark_catalog.list_partitions,
     "Catalog.recoverPartitions": pyspark_catalog.recover_partitions,
     "Catalog.refreshTable": pyspark_catalog.refresh_table,

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from sparkdelta.api.streams import read_stream, start_stream
-from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.api.streams import start_stream
 from sparkdelta.base.spark.enabled_sessions import Original, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, StreamWriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.statements.options import (
-    READ_STREAM,
     WRITE_STREAM,
     arguments,
     check_no_schema,
@@ -27,10 +25,8 @@ from sparkdelta.sql.statements.options import (
     one_path,
     table_properties,
 )
+from sparkdelta.sql.statements.reading import read_stream_with
 from sparkdelta.table.listing.table_names import NewTable, table_name, table_path, with_database
-from sparkdelta.table.log.session_times import session_time
-
-_FUNCTION = 'readStream.format("delta")'
 
 
 def load(
@@ -49,7 +45,7 @@ def load(
         return rows
     state = builders.reader(reader.options(**options))
     check_no_schema(given=schema is not None or state.has_schema)
-    return _read(spark, one_path(path, state.options), dict(state.options))
+    return read_stream_with(spark, one_path(path, state.options), dict(state.options))
 
 
 def table(original: Original, reader: Builder, tableName: str) -> DataFrame:
@@ -60,15 +56,7 @@ def table(original: Original, reader: Builder, tableName: str) -> DataFrame:
     if path is None:
         rows: DataFrame = original(reader, tableName)
         return rows
-    return _read(spark, path, dict(builders.reader(reader).options))
-
-
-def _read(spark: SparkSession, path: str, options: dict[str, str]) -> DataFrame:
-    found = arguments(options, READ_STREAM, function=_FUNCTION)
-    if "starting_timestamp" in found:
-        text = text_literal(found["starting_timestamp"])
-        found["starting_timestamp"] = session_time(spark, text)
-    return read_stream(spark, path, **found)
+    return read_stream_with(spark, path, dict(builders.reader(reader).options))
 
 
 def start(

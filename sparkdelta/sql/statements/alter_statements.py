@@ -30,6 +30,8 @@ from sparkdelta.sql.grammar.statement_grammar import (
     Rule,
     Statement,
     next_rule,
+    no_partitions,
+    no_v2_command,
     statement,
 )
 from sparkdelta.sql.statements.cached_tables import cache_table, uncache_table
@@ -53,12 +55,22 @@ def _alter_table(parser: Parser) -> Statement | None:
     parser.table()
     clause = next_rule(parser, _CLAUSES)
     if clause is None:
+        if _is_of_partition(parser):
+            raise no_partitions(parser)
+        if parser.peek("RECOVER PARTITIONS"):
+            raise no_v2_command("ALTER TABLE ... RECOVER PARTITIONS")
         words = f"{parser.token.text} {parser.ahead().text}".upper().strip()
         raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=f"ALTER TABLE ... {words}")
     return clause(parser)
 
 
 STATEMENTS["ALTER TABLE"] = _alter_table
+
+
+def _is_of_partition(parser: Parser) -> bool:
+    """Return True if a clause adds, drops or renames a partition."""
+    heads = ("", "ADD", "DROP", "ADD IF NOT EXISTS", "DROP IF EXISTS")
+    return any(parser.peek(f"{head} PARTITION (") for head in heads)
 
 
 def _alter(table: StatementTable) -> AlterTable:

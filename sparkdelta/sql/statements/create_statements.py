@@ -178,7 +178,7 @@ def create(
         )
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     new = NewTable.of(table.spark, table.name, location, is_optional=is_optional)
-    with new.named(table.spark):
+    with new.named(table.spark, comment):
         if query is not None:
             replaces = creation in _REPLACES
             write_options = WriteOptions.spelled(
@@ -200,10 +200,6 @@ def create(
         marked = {f"option.{name}": text for name, text in (options or {}).items()}
         properties = {**(properties or {}), **(options or {}), **marked}
         exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
-        if not exists and not columns:
-            raise DeltaError.of(
-                "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE TABLE without columns"
-            )
         if exists and new.name is None:
             if creation is Creation.CREATE:
                 raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=new.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,13 +16,23 @@ from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import field_named, quoted, quoted_path
 from sparkdelta.base.spark.local_data import local_frame
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import ColumnNotFoundError, DeltaError, NonPartitionColumnReferenceError
+from sparkdelta.operations.changes.describe import table_detail
 from sparkdelta.sql.grammar.parser import Name, Parser
-from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, statement, unsupported
+from sparkdelta.sql.grammar.statement_grammar import (
+    STATEMENTS,
+    no_partitions,
+    no_v2_command,
+    not_allowed,
+    refused,
+    statement,
+)
 from sparkdelta.sql.grammar.tokens import Kind
 from sparkdelta.sql.statements.inserted_rows import partition_condition
 from sparkdelta.sql.statements.statement_table import StatementTable
-from sparkdelta.table.listing.table_names import path_in_name, with_database
+from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
+from sparkdelta.table.listing.table_names import name_in_catalog
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinality, 0), 1) > 0"
@@ -29,7 +40,8 @@ _HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinal
 
 _NO_TABLES = ("CATALOG", "DATABASE", "FUNCTION", "NAMESPACE", "PROCEDURE", "QUERY", "SCHEMA")
 
-unsupported("SHOW CREATE TABLE", "ANALYZE TABLE", "MSCK REPAIR TABLE")
+refused(no_v2_command, "ANALYZE TABLE", "MSCK REPAIR TABLE")
+refused(not_allowed, "SHOW CREATE TABLE")
 
 
 @statement("DESCRIBE|DESC HISTORY", line="table [LIMIT limit:number]")
@@ -39,7 +51,7 @@ def _describe_history(table: StatementTable, limit: int | None = None) -> DataFr
 
 @statement("DESCRIBE|DESC DETAIL")
 def _describe_detail(table: StatementTable) -> DataFrame:
-    return table.delta.detail()
+    return table_detail(table.spark, table.snapshot, _catalog_name(table))
 
 
 def _described(parser: Parser) -> dict[str, Any]:
@@ -49,10 +61,10 @@ def _described(parser: Parser) -> dict[str, Any]:
     parser.accept("TABLE")
     extended = parser.accept("EXTENDED|FORMATTED")
     parser.table()
-    if parser.peek("PARTITION (") or parser.peek("AS JSON"):
-        raise DeltaError.of(
-            "DELTA_STATEMENT_NOT_SUPPORTED", statement="DESCRIBE of a partition, or AS JSON"
-        )
+    if parser.peek("PARTITION ("):
+        raise no_partitions(parser)
+    if parser.peek("AS JSON"):
+        raise no_v2_command("DESCRIBE TABLE AS JSON")
     if parser.token.is_name:
         return {"column": parser.name()}
     return {"extended": True} if extended else {}
@@ -89,13 +101,21 @@ def _details(table: StatementTable) -> Iterator[tuple[str, str, str | None]]:
     """Yield the rows of DESCRIBE EXTENDED after those of the columns."""
     snapshot, name = table.snapshot, table.name
     yield from (("", "", ""), ("# Detailed Table Information", "", ""))
-    if path_in_name(name) is None:
-        database = with_database(table.spark, name)[-2]
-        yield from (("Catalog", SESSION_CATALOG, ""), ("Database", database, ""))
-        yield "Table", name[-1], ""
+    names = name_in_catalog(table.spark, name)
+    _, database, last = names or (SESSION_CATALOG, *name)
+    yield from (("Catalog", SESSION_CATALOG, ""), ("Namespace", database, ""))
+    yield from (("Database", database, ""), ("Table", last, ""))
+    engine = engine_of(table.spark)
+    is_managed = names is not None and engine.is_managed(name)
+    yield "Type", "EXTERNAL" if names and not is_managed else "MANAGED", ""  # of paths, too
     if snapshot.metadata.description is not None:
         yield "Comment", snapshot.metadata.description, ""
     yield from (("Location", snapshot.path, ""), ("Provider", "delta", ""))
+    owner = "" if names is None else engine.owner(name)
+    if owner:
+        yield "Owner", owner, ""
+    if is_managed:
+        yield "Is_managed_location", "true", ""
     properties = ",".join(
         f"{key}={value}" for key, value in sorted(all_properties(snapshot).items())
     )
@@ -172,17 +192,16 @@ def _show_columns(table: StatementTable) -> DataFrame:
 def _show_properties(table: StatementTable, key: str | None = None) -> DataFrame:
     properties = all_properties(table.snapshot)
     if key is not None:
-        missing = f"Table {_shown_name(table)} does not have property: {key}"
+        missing = (
+            f"Table {_catalog_name(table) or quoted_path(table.name)} does not have property: {key}"
+        )
         properties = {key: properties.get(key, missing)}
     return text_rows(table.spark, ("key", "value"), sorted(properties.items()))
 
 
-def _shown_name(table: StatementTable) -> str:
-    """Return the name of a table with catalog and database, or its path."""
-    if path_in_name(table.name) is not None:
-        return quoted_path(table.name)
-    database = with_database(table.spark, table.name)[-2]
-    return f"{SESSION_CATALOG}.{database}.{table.name[-1]}"
+def _catalog_name(table: StatementTable) -> str | None:
+    names = name_in_catalog(table.spark, table.name)
+    return None if names is None else ".".join(names)
 
 
 def _show_extended(parser: Parser) -> None:
@@ -192,9 +211,7 @@ def _show_extended(parser: Parser) -> None:
     name = (*database, parser.string())
     if parser.accept("PARTITION"):
         parser.target = name
-        raise DeltaError.of(
-            "DELTA_STATEMENT_NOT_SUPPORTED", statement="SHOW TABLE EXTENDED of a partition"
-        )
+        raise no_partitions(parser)
 
 
 STATEMENTS["SHOW TABLE EXTENDED"] = _show_extended
@@ -202,10 +219,13 @@ STATEMENTS["SHOW TABLE EXTENDED"] = _show_extended
 
 def all_properties(snapshot: Snapshot) -> dict[str, str]:
     """Return the properties of a table, and those that stand for its protocol."""
-    protocol = snapshot.protocol
+    protocol, clustering = snapshot.protocol, clustering_columns(snapshot)
+    columns = logical_columns(snapshot.configuration, clustering or ())
+    clustered = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     return {
         **snapshot.properties,
+        **({} if clustering is None else {"clusteringColumns": clustered}),
         **{f"{FEATURE}{name}": "supported" for name in features},
         MIN_READER_VERSION: str(protocol.min_reader_version),
         MIN_WRITER_VERSION: str(protocol.min_writer_version),

@@ -34,13 +34,14 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, NonPartitionColumnReferenceError
-from sparkdelta.sql.grammar.tokens import Fragment, tokenize
+from sparkdelta.sql.grammar.tokens import Fragment, Kind, tokenize
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import table_name
 from sparkdelta.table.rows.column_binding import with_values
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _FILLED_BY_TABLE = {GENERATION_EXPRESSION, IDENTITY_START}
+_ENDS_OF_SELECTED = ("FROM", "UNION", "EXCEPT", "MINUS", "INTERSECT")
 _TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 _FILLED = {CURRENT_DEFAULT, *_FILLED_BY_TABLE}
 
@@ -114,21 +115,27 @@ def inserted_rows(
 
 def with_defaults(query: Fragment, table: StatementTable, insertion: Insertion) -> str | Fragment:
     """Return the query of an INSERT with the default of its column, or NULL, for each DEFAULT in
-    VALUES.
+    VALUES, or in what a single SELECT gives.
     """
     tokens = query.tokens
     has_any = any(token.is_word("DEFAULT") for token in tokens)
-    if not has_any or not tokens[0].is_word("VALUES") or insertion.by_name:
+    if not has_any or not tokens[0].is_word("VALUES", "SELECT") or insertion.by_name:
         return query
+    is_select = tokens[0].is_word("SELECT")
+    of_values = 0 if is_select else 1
     schema = table.snapshot.schema
     fields = {name_key(each.name): each for each in schema.fields}
     names = insertion.names(schema, insertion.partition if insertion.columns is None else ())
     parts, place, depth, column = [], query.start, 0, 0
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         depth += token.is_symbol("(") - token.is_symbol(")")
-        column = 0 if token.is_symbol("(") and depth == 1 else column
-        column += token.is_symbol(",") and depth == 1
-        is_value = before.is_symbol("(", ",") and after.is_symbol(")", ",") and depth == 1
+        if is_select and not depth and token.is_word(*_ENDS_OF_SELECTED):
+            break
+        column = 0 if token.is_symbol("(") and depth == of_values == 1 else column
+        column += token.is_symbol(",") and depth == of_values
+        starts = before.is_symbol("(", ",") or before.is_word("SELECT")
+        is_last = after.is_symbol(",", ")") or after.kind is Kind.END or after.is_word("FROM")
+        is_value = starts and is_last and depth == of_values
         filled = fields.get(name_key(names[column])) if column < len(names) else None
         metadata = {} if filled is None else filled.metadata or {}
         if is_value and token.is_word("DEFAULT") and not _FILLED_BY_TABLE & metadata.keys():
@@ -220,14 +227,14 @@ def _constant(spark: SparkSession, text: str, wanted: DataType, time_zone: str) 
         return value
     with engine_of(spark).in_conversion_session(frame, time_zone) as theirs:
         converted = theirs.selectExpr(f"CAST(value AS {type_text(wanted)}) AS value")
-    shown = converted.selectExpr(f"{_unzoned_text('value', wanted)} AS value")
+    shown = converted.selectExpr(f"{unzoned_text('value', wanted)} AS value")
     [(constant,)] = read_rows(shown, what="values of partitions", bound=1)
     if constant is None:
         return f"CAST(NULL AS {type_text(wanted)})"
     return f"CAST({text_literal(constant)} AS {type_text(wanted)})"
 
 
-def _unzoned_text(value: str, data_type: DataType) -> str:
+def unzoned_text(value: str, data_type: DataType) -> str:
     """Return SQL for a value as text that means the same in every time zone."""
     if isinstance(data_type, TimestampType):
         return f"concat({time_text(in_utc(value))}, 'Z')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,14 +12,13 @@ from sparkdelta.api.alter import alter_table
 from sparkdelta.api.cloning import convert_to_delta
 from sparkdelta.api.optimize_builder import optimize_metrics
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.convert import parquet_path
 from sparkdelta.operations.optimize.optimize import optimize, reorg
 from sparkdelta.operations.vacuum.vacuum import checks_retention, vacuum
 from sparkdelta.operations.verify.repair import repair
 from sparkdelta.operations.write.truncate import truncate
 from sparkdelta.sql.grammar.parser import Parser
-from sparkdelta.sql.grammar.statement_grammar import statement
+from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, Rule, Statement, statement
 from sparkdelta.sql.grammar.tokens import Fragment, Kind
 from sparkdelta.sql.statements.cached_tables import cache_table, storage_level, uncache_table
 from sparkdelta.sql.statements.descriptions import text_rows
@@ -178,23 +178,29 @@ def _refresh(table: StatementTable) -> None:
     """REFRESH TABLE: each statement finds the latest version."""
 
 
-def _cache_options(parser: Parser) -> Mapping[str, str] | None:
-    options = parser.properties() if parser.accept("OPTIONS") else None
-    if not parser.is_at_end:
-        kind = "CACHE TABLE of a query by the name of a Delta table"
-        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
-    return options
-
-
-@statement("CACHE TABLE", line="table options", options=_cache_options)
+@statement("CACHE TABLE", line="table [OPTIONS options:properties]")
 def _cache(table: StatementTable, options: Mapping[str, str] | None = None) -> None:
     rows = cache_table(table.spark, table.path, storage_level(options or {}))
     rows.write.format("noop").mode("overwrite").save()
 
 
-@statement("CACHE LAZY TABLE", line="table options", options=_cache_options)
+@statement("CACHE LAZY TABLE", line="table [OPTIONS options:properties]")
 def _cache_lazily(table: StatementTable, options: Mapping[str, str] | None = None) -> None:
     cache_table(table.spark, table.path, storage_level(options or {}))
+
+
+def _of_no_query(parser: Parser, rule: Rule) -> Statement | None:
+    """Return the statement that caches a table; None if it caches a query by another name."""
+    place = parser.place
+    parser.table_name()
+    if parser.accept("OPTIONS"):
+        parser.properties()
+    is_of_query, parser.place = not parser.is_at_end, place
+    return None if is_of_query else rule(parser)
+
+
+for _head in ("CACHE TABLE", "CACHE LAZY TABLE"):
+    STATEMENTS[_head] = partial(_of_no_query, rule=STATEMENTS[_head])
 
 
 @statement("UNCACHE TABLE", line="[IF EXISTS] table")

@@ -17,7 +17,7 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.sql.grammar.parser import syntax_error
 from sparkdelta.sql.grammar.relations import Relation, common_names, relations
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token
-from sparkdelta.sql.statements.reading import latest_rows, read
+from sparkdelta.sql.statements.reading import latest_rows, read, read_stream_with
 from sparkdelta.table.listing.table_names import name_not_found, table_name, table_path
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
@@ -100,6 +100,8 @@ class SparkSql:
         """Return the rows of a Delta table at a path, perhaps with a version, or its changes."""
         if named is None:
             return self._changes(relation, relation.arguments or ())
+        if relation.is_stream:
+            return read_stream_with(self.spark, named, relation.options or {})
         has_one = relation.version is not None or relation.timestamp is not None
         if relation.options is not None:
             if has_one:

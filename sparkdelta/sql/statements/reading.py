@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.api.reading_and_writing import latest_version, read_changes, read_delta
+from sparkdelta.api.streams import read_stream
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.statements.cached_tables import cached_rows
 from sparkdelta.sql.statements.options import (
     CHANGES,
     READ,
+    READ_STREAM,
     READS_CHANGES,
     arguments,
     asks_for_changes,
@@ -22,6 +24,7 @@ from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
 
 _FUNCTION = 'spark.read.format("delta")'
+_STREAM_FUNCTION = 'readStream.format("delta")'
 
 
 def read(
@@ -57,6 +60,23 @@ def read(
     if verb is read_delta and not found and not named:
         return latest_rows(spark, path)
     return verb(spark, path, **found, **named)
+
+
+def read_stream_with(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFrame:
+    """Return the stream of a table as options ask for.
+
+    Raises
+    ------
+    DELTA_UNKNOWN_ARGUMENT, InvalidArgumentError
+        An option is unknown, or its value.
+    DeltaError
+        The table cannot be read; see `sparkdelta.read_stream`.
+    """
+    found = arguments(options, READ_STREAM, function=_STREAM_FUNCTION)
+    if "starting_timestamp" in found:
+        text = text_literal(found["starting_timestamp"])
+        found["starting_timestamp"] = session_time(spark, text)
+    return read_stream(spark, path, **found)
 
 
 def latest_rows(spark: SparkSession, path: str) -> DataFrame:

@@ -28,6 +28,7 @@ from sparkdelta.sql.statements.inserted_rows import (
 from sparkdelta.sql.statements.options import WRITE, arguments, table_properties, with_settings
 from sparkdelta.sql.statements.replaced_rows import SOURCE, replace_equal, replace_matching
 from sparkdelta.sql.statements.statement_table import StatementTable
+from sparkdelta.sql.statements.subquery_values import with_subquery_values
 from sparkdelta.table.definition.write_options import WriteOptions
 from sparkdelta.table.listing.table_names import table_name
 
@@ -52,7 +53,8 @@ def _update(
     where: str | None = None,
     alias: str | None = None,
 ) -> DataFrame:
-    return _affected(table.spark, table.named(alias).update(where, values).num_updated_rows)
+    constant = {name: with_subquery_values(table, text) for name, text in values.items()}
+    return _affected(table.spark, table.named(alias).update(where, constant).num_updated_rows)
 
 
 def _source(parser: Parser) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -32,6 +33,12 @@ from sparkdelta.sql.statements import alter_statements, row_statements
 from sparkdelta.sql.statements.create_statements import create, create_clone, create_like
 from sparkdelta.sql.statements.maintenance_statements import convert
 from sparkdelta.sql.statements.queries import Located, SparkSql
+from sparkdelta.sql.statements.rewritten_statements import (
+    ImmediateStatement,
+    explained_query,
+    plan_of_command,
+    separate_inserts,
+)
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import (
     name_not_found,
@@ -45,6 +52,7 @@ __all__ = ["alter_statements", "row_statements", "run_sql"]  # statements are re
 _EXPRESSION_ERRORS = ("DELTA_INVALID_ASSIGNMENT", "DELTA_INVALID_CONDITION")
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
+    r"|execute"
     r"|table_changes\w*)\b|delta",
     re.IGNORECASE,
 )
@@ -102,10 +110,18 @@ def run_sql(
         bound = bound.replace("{{", "{").replace("}}", "}")
     parsed = parsed if bound == given else tokenize(bound) or parsed
     sql, read = SparkSql(spark, run, frames, time_zone), list[Located]()
+    again = partial(run_sql, spark, time_zone=time_zone)
     parser = Parser(parsed.whole, parsed.tokens)
     try:
+        immediate = ImmediateStatement.parsed(parsed)
+        if immediate is not None:
+            return _run_immediately(immediate, run, passed_on, again)
         statement, path = _statement(spark, parser)
         if statement is None:
+            if _inserts_into_delta(spark, parsed):
+                for insert in separate_inserts(parsed):
+                    again(run, insert, None, frames)
+                return no_rows(spark)
             _check_others(spark, parsed)
             read = _tables_read(sql, parsed)
     except StatementSyntaxError as error:
@@ -116,6 +132,9 @@ def run_sql(
         raise refused
     if statement is None or path is None:
         return _with_query(sql, parsed, read)
+    if parser.explains is not None:
+        query = explained_query(parser, statement)
+        return plan_of_command(again(run, query, None, frames), parser.operation)
     table = StatementTable(sql, parser.target or (), path)
     return _carried_out(table, statement, parser)
 
@@ -126,12 +145,14 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
     Raises
     ------
     DELTA_UNSUPPORTED_SUBQUERY
-        An expression on the rows of the table has a subquery.
+        An expression on the rows of the table has a subquery, other than the values of UPDATE.
     ParseException
         One cannot be parsed, or goes on after its end: ``a = 1 LIMIT``.
     """
-    expressions = parser.row_expressions
+    expressions, updates = parser.row_expressions, parser.operation == "UPDATE"
     for each in expressions:
+        if updates and each in parser.assigned_expressions:
+            continue
         for opening, inner in pairwise(each.tokens):
             if opening.is_symbol("(") and inner.is_word("SELECT"):
                 raise DeltaError.of(
@@ -245,20 +266,55 @@ def _check_others(spark: SparkSession, text: Fragment) -> None:
     ------
     DELTA_STATEMENT_NOT_SUPPORTED
     """
-    tokens = text.tokens
-    if tokens[0].is_word("BEGIN"):
-        kind, words = "a script that has Delta tables", {"FROM", "INTO", "TABLE", "UPDATE"}
-    elif tokens[0].is_word("FROM"):
-        kind, words = "FROM with several INSERTs into Delta tables", {"INTO", "OVERWRITE"}
-    else:
-        return
-    for place, token in enumerate(tokens[:-2], 1):
+    is_script = text.tokens[0].is_word("BEGIN")
+    if is_script and _names_delta_table(spark, text, "FROM", "INTO", "TABLE", "UPDATE"):
+        kind = "a script that has Delta tables"
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
+
+
+def _inserts_into_delta(spark: SparkSession, text: Fragment) -> bool:
+    """Return True for ``FROM`` with INSERTs of which one is into a Delta table."""
+    is_from = text.tokens[0].is_word("FROM")
+    return is_from and _names_delta_table(spark, text, "INTO", "OVERWRITE")
+
+
+def _names_delta_table(spark: SparkSession, text: Fragment, *words: str) -> bool:
+    """Return True if the name of a Delta table follows one of some keywords."""
+    for place, token in enumerate(text.tokens[:-2], 1):
         if token.is_word(*words):
-            parser = Parser(text.whole, tokens, place)
+            parser = Parser(text.whole, text.tokens, place)
             parser.accept("TABLE")
             with suppress(StatementSyntaxError):  # no name, or an expression that Spark evaluates
                 if table_path(spark, parser.table_name()) is not None:
-                    raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
+                    return True
+    return False
+
+
+def _run_immediately(
+    immediate: ImmediateStatement,
+    run: Callable[..., DataFrame],
+    passed_on: Callable[[], DataFrame],
+    again: Callable[..., DataFrame],
+) -> DataFrame:
+    """Run the text of EXECUTE IMMEDIATE; Spark runs the whole if it is not about Delta tables.
+
+    Parameters
+    ----------
+    passed_on
+        Lets Spark run EXECUTE IMMEDIATE.
+    again
+        `run_sql` of the session.
+    """
+    text = immediate.statement(run)
+    if text is None:
+        return passed_on()
+    if immediate.variables:
+        text = f"SET VAR ({', '.join(immediate.variables)}) = ({text})"
+
+    def run_inner(inner: str, *args: Any, **frames: Any) -> DataFrame:
+        return passed_on() if inner == text else run(inner, *args, **frames)
+
+    return again(run_inner, text, immediate.parameters(run), {})
 
 
 def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataFrame:
@@ -273,10 +329,13 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
     if parser.accept("CACHE"):
         is_lazy = parser.accept("LAZY")
         parser.expect("TABLE")
-        name = quoted_path(parser.name())
+        name, place = quoted_path(parser.name()), parser.place
+        if parser.accept("OPTIONS"):
+            parser.properties()
+        options = parser.since(place) if parser.place > place else ""
         parser.accept("AS")
         sql.query(parser.rest()).createOrReplaceTempView(name)
-        return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name}")
+        return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name} {options}")
     if not parser.accept("CREATE"):
         return sql.spliced(read, text)
     replaces = parser.accept("OR REPLACE")

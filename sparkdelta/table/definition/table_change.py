@@ -187,7 +187,8 @@ def _described_table(
     requested = requested_properties(with_defaults(others, default_properties()))
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
     mapping_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
-    check_columns(schema, any_names=mapping_mode != "none")
+    if schema.fields:  # else they are added later
+        check_columns(schema, any_names=mapping_mode != "none")
     check_statistics_columns(schema, requested.configuration)
     partition_columns = check_partition_columns(schema, description.partition_by)
     clustering = check_clustering_columns(schema, description.clustering_columns, partition_columns)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
+from sparkdelta.base.schema.sql_text import SESSION_CATALOG
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     ArgumentTypeError,
@@ -62,6 +64,18 @@ def with_database(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...]:
     return (*database, *name) if len(name) == 1 else tuple(name)
 
 
+def name_in_catalog(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the name of a table as the session catalog has it, with catalog and database; None for
+    a path.
+    """
+    if path_in_name(name) is not None:
+        return None
+    parts = with_database(spark, name)[-2:]
+    if spark.conf.get("spark.sql.caseSensitive") != "true":
+        parts = table_name(quoted_path(parts).lower())
+    return (SESSION_CATALOG, *parts)
+
+
 @dataclass(frozen=True, slots=True)
 class NewTable:
     """The place of a table that is to be created, and its name.
@@ -110,8 +124,9 @@ class NewTable:
         return cls(free, name, is_managed=True) if location is None else cls(location, name)
 
     @contextmanager
-    def named(self, spark: SparkSession) -> Iterator[None]:
-        """Register the name, with provider and location, for the table that the block creates.
+    def named(self, spark: SparkSession, comment: str | None = None) -> Iterator[None]:
+        """Register the name, with provider, location and comment, for the table that the block
+        creates.
 
         A catalog that takes managed tables only while they have no files gets the name first, and
         loses it again if there is no log afterwards.
@@ -119,7 +134,7 @@ class NewTable:
         engine, name = engine_of(spark), self.name
         is_first = name is not None and self.is_managed and engine.can("register empty tables")
         if name is not None and is_first:
-            engine.register_table(name, self.path, _PROVIDER, is_managed=True)
+            engine.register_table(name, self.path, _PROVIDER, is_managed=True, comment=comment)
         try:
             yield
         except BaseException:
@@ -128,7 +143,9 @@ class NewTable:
             raise
         if name is not None and not is_first:
             path = open_log(spark, self.path).table_root
-            engine.register_table(name, path, _PROVIDER, is_managed=self.is_managed)
+            engine.register_table(
+                name, path, _PROVIDER, is_managed=self.is_managed, comment=comment
+            )
 
 
 def _check_location(spark: SparkSession, path: str, location: str | None) -> None:

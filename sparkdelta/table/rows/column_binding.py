@@ -82,7 +82,8 @@ def match_rows(
         They have values for an identity column that is GENERATED ALWAYS.
     """
     check_table_writable(table, path=path)
-    check_columns(table.schema, any_names=table.is_mapped)
+    if table.schema.fields:
+        check_columns(table.schema, any_names=table.is_mapped)
     stored_schema(table.schema)
     matched = matched_columns(
         table.schema, rows, path=path, any_names=table.is_mapped, rounds=rounds

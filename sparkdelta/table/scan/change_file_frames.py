@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from sparkdelta.base.protocol.change_types import ChangeType
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
 from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.spark.row_groups import grouped
 
 _ENTRY = (
     "kind", "path", "partitionValues", "size", "stats", "deletionVector", "only", "baseRowId",
@@ -44,12 +45,10 @@ def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool
         part of it; null for all), baseRowId LONG, defaultRowCommitVersion LONG.
     """
     key = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
-    files = (
-        actions.filter("coalesce(add.dataChange, remove.dataChange, FALSE)")
-        .selectExpr("version", f"{key} AS key", "add", "remove")
-        .groupBy("version", "key")
-        .agg(F.expr("any_value(add, TRUE) AS add"), F.expr("any_value(remove, TRUE) AS remove"))
-    )
+    changing = actions.filter("coalesce(add.dataChange, remove.dataChange, FALSE)")
+    sides = (F.expr(f"any_value({side}, TRUE) AS {side}") for side in ("add", "remove"))
+    keyed = changing.selectExpr("version", f"{key} AS key", "add", "remove")
+    files = grouped(keyed, ["version", "key"], *sides)
     return changes_of_pairs(files, is_partitioned=is_partitioned)
 
 

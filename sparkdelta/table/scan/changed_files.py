@@ -21,6 +21,7 @@ from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.spark.local_data import local_frame
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
 from sparkdelta.table.log.configuration import TableConfiguration
@@ -187,7 +188,7 @@ class CommitChanges(ChangedFiles):
         if commits.is_local:
             facts = facts.coalesce(1)
         aggregates = [F.max(name).alias(name) for name in facts.columns if name != "version"]
-        facts = facts.groupBy("version").agg(*aggregates)
+        facts = grouped(facts, ["version"], *aggregates)
         has_cdc = "coalesce(has_cdc, FALSE)" if "has_cdc" in facts.columns else "FALSE"
         return facts.selectExpr(
             "version",

@@ -58,6 +58,8 @@ def test_properties_are_set_and_unset(spark: SparkSession, table_path: str) -> N
     [metadata], [after] = (commit(table_path, version)["metaData"] for version in (3, 4))
     assert (metadata["description"], metadata["configuration"]["a"]) == ("it's", "b")
     assert "description" not in after
+    [info] = commit(table_path, 4)["commitInfo"]
+    assert info["operationParameters"] == {"properties": '["comment"]', "ifExists": True}
     assert versions(table_path) == 5
 
 

@@ -1,0 +1,149 @@
+"""Statements that are run as others: several INSERTs from one FROM, EXECUTE IMMEDIATE, and EXPLAIN
+of changes of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.schema.table_schema import quoted, quoted_path
+from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.sql.grammar.parser import Parser
+from sparkdelta.sql.grammar.statement_grammar import Statement
+from sparkdelta.sql.grammar.tokens import Fragment, Kind
+
+_PHYSICAL_PLAN = "== Physical Plan ==\n"
+_COMMANDS = {
+    "DELETE": "DeleteCommand",
+    "UPDATE": "UpdateCommand",
+    "MERGE": "MergeIntoCommand",
+    "INSERT": "WriteIntoDelta",
+}
+"""The names of the commands in delta-spark's plans, by the first keyword of the statement."""
+
+
+def separate_inserts(text: Fragment) -> list[str]:
+    """Return the statements of ``FROM t INSERT ... SELECT ... INSERT ... SELECT ...``, each with
+    the FROM of its own; none if a text is something else.
+    """
+    tokens, starts = text.tokens, list(_top_level(text, "INSERT"))
+    if not tokens[0].is_word("FROM") or not starts:
+        return []
+    source = text.whole[text.start : tokens[starts[0]].start]
+    statements = list[str]()
+    for start, after in zip(starts, [*starts[1:], len(tokens) - 1], strict=True):
+        queries = [number for number in _top_level(text, "SELECT") if start < number < after]
+        if not queries:
+            return []
+        insert, query = tokens[start].start, tokens[queries[0]].start
+        statements.append(
+            f"{text.whole[insert:query]} {source} {text.whole[query : tokens[after].start]}"
+        )
+    return statements
+
+
+def _top_level(text: Fragment, word: str) -> Iterator[int]:
+    """Yield the numbers of the tokens outside of parentheses that are a keyword."""
+    depth = 0
+    for number, token in enumerate(text.tokens):
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        if not depth and token.is_word(word):
+            yield number
+
+
+def explained_query(parser: Parser, statement: Statement) -> str:
+    """Return the EXPLAIN of a query that reads the rows that a change of rows reads."""
+    given, name = statement.arguments, parser.target or ()
+    alias = given.get("alias")
+    target = quoted_path(name) + (f" AS {quoted(alias)}" if alias is not None else "")
+    queries = given.get("queries")
+    before = f"EXPLAIN {parser.explains} {queries.text if queries else ''}"
+    if parser.operation == "INSERT":
+        return f"{before} {given['query'].text}"
+    if parser.operation == "MERGE":
+        source = given["source"].text
+        return f"{before} SELECT * FROM {source} FULL JOIN {target} ON {given['condition']}"  # noqa: S608 - the user's text
+    values = [f"({text})" for text in given.get("values", {}).values() if text.upper() != "DEFAULT"]
+    where = f"WHERE {given['where']}" if "where" in given else ""
+    return f"{before} SELECT {', '.join(['*', *values])} FROM {target} {where}"  # noqa: S608 - the user's text
+
+
+def plan_of_command(plan: DataFrame, operation: str) -> DataFrame:
+    """Return the answer of EXPLAIN with a command above the physical plan."""
+    command = F.lit(f"{_PHYSICAL_PLAN}Execute {_COMMANDS[operation]}\n")
+    return plan.select(F.replace(F.col("plan"), F.lit(_PHYSICAL_PLAN), command).alias("plan"))
+
+
+@dataclass(frozen=True, slots=True)
+class ImmediateStatement:
+    """The parts of ``EXECUTE IMMEDIATE text [INTO variables] [USING arguments]``.
+
+    Attributes
+    ----------
+    text
+        An expression.
+    arguments
+        Expressions and their names, which are empty for those by position.
+    """
+
+    text: Fragment
+    variables: tuple[str, ...]
+    arguments: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def parsed(cls, text: Fragment) -> ImmediateStatement | None:
+        """Return the parts of a text; None if it is another statement.
+
+        Raises
+        ------
+        StatementSyntaxError
+            It is not understood.
+        """
+        parser = Parser(text.whole, text.tokens)
+        if not parser.accept("EXECUTE IMMEDIATE"):
+            return None
+        start = parser.place
+        parser.expression("INTO", "USING")
+        statement = parser.fragment(start)
+        variables = tuple(parser.listed(parser.column)) if parser.accept("INTO") else ()
+        arguments = list[tuple[str, str]]()
+
+        def argument() -> None:
+            value = parser.expression("AS", closing=",")
+            arguments.append((value, parser.word() if parser.accept("AS") else ""))
+
+        if parser.accept("USING"):
+            in_parentheses = parser.accept("(")
+            parser.listed(argument)
+            if in_parentheses:
+                parser.expect(")")
+        parser.expect_end()
+        return cls(statement, variables, tuple(arguments))
+
+    def statement(self, run: Callable[..., DataFrame]) -> str | None:
+        """Return the text to run, perhaps a variable's value; None if it is no text."""
+        first, second = self.text.tokens[:2]
+        if (first.kind, second.kind) == (Kind.STRING, Kind.END):
+            return first.text
+        value = _values(run, [self.text.text])[0]
+        return value if isinstance(value, str) else None
+
+    def parameters(self, run: Callable[..., DataFrame]) -> Mapping[str, Any] | list[Any] | None:
+        """Return the arguments as ``spark.sql`` takes them."""
+        if not self.arguments:
+            return None
+        values = _values(run, [value for value, _ in self.arguments])
+        if all(name for _, name in self.arguments):
+            return {name: value for (_, name), value in zip(self.arguments, values, strict=True)}
+        return values
+
+
+def _values(run: Callable[..., DataFrame], expressions: list[str]) -> list[Any]:
+    """Return the values of expressions that depend on no rows."""
+    [row] = read_rows(run(f"SELECT {', '.join(expressions)}"), what="arguments", bound=1)
+    return list(row)
