@@ -143,6 +143,16 @@ def test_a_view_has_the_settings_and_columns_of_its_creation(
         enabled.table("v")
 
 
+def test_a_view_of_a_session_with_another_catalog_is_read(
+    enabled: SparkSession, database: str
+) -> None:
+    """Views that delta-spark's sessions create have the class of its catalog."""
+    enabled.sql("CREATE VIEW v AS SELECT id FROM t")
+    name = "view.sqlConfig.spark.sql.catalog.spark_catalog"
+    enabled.sql(f"ALTER VIEW v SET TBLPROPERTIES ('{name}' = 'no.such.Catalog')")
+    assert _rows(enabled.table("v")) == [(1,), (2,)]
+
+
 def test_wrong_permanent_views_are_refused(enabled: SparkSession, database: str) -> None:
     sql = enabled.sql
     enabled.range(1).createOrReplaceTempView("temporary")

@@ -108,12 +108,15 @@ _OF_QUERIES = (
 def set_up_for_view(
     sibling: SparkSession, settings: Mapping[str, str], spark: SparkSession
 ) -> None:
-    """Apply the settings with which a view was created, and the catalogs of the user's session."""
+    """Apply the settings with which a view was created, but the catalogs of the user's session: the
+    view's may have classes that are not there, such as delta-spark's.
+    """
     for name in _OF_QUERIES:
         sibling.conf.unset(name)
     user = spark.conf.getAll.items()
     catalogs = {name: value for name, value in user if name.startswith(_CATALOG)}
-    for name, value in {**catalogs, **settings}.items():
+    queries = {name: value for name, value in settings.items() if not name.startswith(_CATALOG)}
+    for name, value in {**catalogs, **queries}.items():
         with suppress(PySparkException):  # another version of Spark has it
             sibling.conf.set(name, value)
 
