@@ -57,9 +57,12 @@ def made(spark: SparkSession, database: str, root: str) -> None:
     spark.range(5).writeTo(f"{database}.written").using("delta").create()
     spark.sql("CREATE TABLE clustered (id BIGINT) USING delta CLUSTER BY (id)")
     spark.sql("CREATE TABLE `CamelCase` USING delta AS SELECT 1 AS `Id`")
+    spark.sql("CREATE VIEW seen (id, t COMMENT 'c') AS SELECT id, `p q` FROM parted WHERE id > 1")
+    spark.sql("CREATE VIEW over_seen AS SELECT s.*, upper(t) AS u FROM seen s JOIN ext USING (id)")
 
 
 TABLES = ("parted", "saved", "ext", "written", "clustered", "CamelCase")
+VIEWS = ("seen", "over_seen")
 
 
 def found(spark: SparkSession, database: str) -> dict[str, Any]:
@@ -75,6 +78,10 @@ def found(spark: SparkSession, database: str) -> dict[str, Any]:
         [detail] = spark.sql(f"DESCRIBE DETAIL {database}.{name}").collect()
         kind = spark.catalog.getTable(f"{database}.{name}").tableType
         answers[name] = [table.columns, rows, detail["format"], detail["partitionColumns"], kind]
+    spark.sql("USE default")
+    for name in VIEWS:
+        view = spark.table(f"{database}.{name}")
+        answers[name] = [view.dtypes, sorted(repr(tuple(row)) for row in view.collect())]
     return answers
 
 
@@ -91,6 +98,8 @@ def changed(spark: SparkSession, database: str, number: int) -> None:
 
 def dropped(spark: SparkSession, database: str) -> int:
     """Drop all; return what is left of it."""
+    for name in VIEWS:
+        spark.sql(f"DROP VIEW {database}.{name}")
     for name in TABLES:
         spark.sql(f"DROP TABLE {database}.{name}")
     left = spark.sql(f"SHOW TABLES IN {database}").count()
@@ -123,7 +132,8 @@ def test_names_outlive_sessions(tmp_path: Path) -> None:
     with session(tmp_path) as ours:
         ours.run(f"{_HERE}:made", database="ours", root=str(tmp_path))
         before = ours.run(find, database="ours")
-    assert before["listed"] == sorted(map(str.lower, TABLES))
+    assert before["listed"] == sorted(map(str.lower, [*TABLES, *VIEWS]))
+    assert [len(before[name][1]) for name in VIEWS] == [1, 1]
     assert [len(before[name][1]) for name in TABLES] == [2, 3, 4, 5, 0, 1]
     kinds = {name: before[name][4] for name in TABLES}
     assert kinds == {name: "EXTERNAL" if name == "ext" else "MANAGED" for name in TABLES}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm.jvm import JvmSession, scala_items, singleton
+from sparkdelta.base.jvm.jvm import JvmSession, analyzed, frame_of, scala_items, singleton
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
+from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 
@@ -25,6 +29,18 @@ class JvmCatalog(JvmSession):
         name
             Of the table alone, or after a database, or after catalog and database.
         """
+        location = self.table_or_view(name, provider)
+        return location if isinstance(location, str) else None
+
+    def table_or_view(self, name: Sequence[str], provider: str) -> str | StoredView | None:
+        """Return the location of a table of a provider, or a permanent view; None for tables of
+        other providers, temporary views, and names of nothing.
+
+        Parameters
+        ----------
+        name
+            As of `table_location`.
+        """
         name = self._in_session_catalog(name)
         if not name:
             return None
@@ -39,11 +55,55 @@ class JvmCatalog(JvmSession):
             raise
         except (AnalysisException, Py4JJavaError):  # there is no such database
             return None
+        if str(table.tableType().name()) == "VIEW":
+            return self._stored_view(table)
         its_provider = table.provider()
         if not its_provider.isDefined() or str(its_provider.get()).lower() != provider:
             return None
         jvm = self.jvm
         return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())
+
+    def _stored_view(self, table: Any) -> StoredView | None:
+        text, items = table.viewText(), scala_items
+        if not text.isDefined():
+            return None
+        identifier, settings = table.identifier(), table.viewSQLConfigs()
+        return StoredView(
+            name=(SESSION_CATALOG, str(identifier.database().get()), str(identifier.table())),
+            text=str(text.get()),
+            namespace=tuple(map(str, items(table.viewCatalogAndNamespace()))),
+            settings={str(each._1()): str(each._2()) for each in items(settings.toSeq())},
+            schema=StructType.fromJson(json.loads(str(table.schema().json()))),
+            query_columns=tuple(map(str, items(table.viewQueryColumnNames()))),
+            mode=str(table.viewSchemaMode().toString()),
+        )
+
+    def parse_view(self, statement: str) -> tuple[Any, str] | None:
+        """Return Spark's parsed plan of a statement that defines a permanent view, and the text of
+        the view's query; None for other statements.
+        """
+        plan = self.java.sessionState().sqlParser().parsePlan(statement)
+        kind = str(plan.nodeName())
+        if kind == "AlterViewAs":
+            return plan, str(plan.originalText())
+        return (plan, str(plan.originalText().get())) if kind == "CreateView" else None
+
+    def define_view(self, plan: Any, rows: DataFrame) -> None:
+        """Define a permanent view as Spark does; it keeps only the columns of the rows.
+
+        Parameters
+        ----------
+        plan
+            As `parse_view` returns it.
+        rows
+            Those of the view, or others with its columns; not made from temporary views.
+        """
+        children = self.jvm.PythonUtils.toSeq([plan.children().apply(0), analyzed(rows)])
+        frame_of(plan.withNewChildren(children), self.spark)
+
+    def is_temporary_view(self, name: Sequence[str]) -> bool:
+        """Return True if a name is that of a temporary view."""
+        return len(name) <= 2 and bool(self._catalog.isTempView(self._identifier(name)))
 
     def is_managed(self, name: Sequence[str]) -> bool:
         """Return True if the session catalog manages the files of a table that it has."""

@@ -21,6 +21,8 @@ from sparkdelta.base.jvm.jvm_plans import JvmPlans
 from sparkdelta.base.jvm.jvm_scans import JvmScans
 from sparkdelta.base.jvm.jvm_streams import JvmStreams
 from sparkdelta.base.predicates.predicate_rules import Predicate
+from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.library_sessions import (
@@ -35,6 +37,7 @@ from sparkdelta.base.spark.library_sessions import (
     replace_missing_catalog,
     session_time_zone,
     set_up,
+    set_up_for_view,
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
 from sparkdelta.base.spark.spark_engine import Ability
@@ -212,6 +215,21 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
     def rebind_to_session(self, rows: DataFrame) -> DataFrame:
         """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""
         return jvm.rebound_rows(rows, self.spark)
+
+    def view_session(self, view: StoredView) -> SparkSession:
+        """Return a session with the settings and the current database of a view, and without
+        temporary views.
+        """
+        siblings = _siblings.setdefault(self.spark, {})
+        key = view.namespace, frozenset(view.settings.items())
+        if key not in siblings:
+            sibling = self.spark.newSession()
+            set_up_for_view(sibling, view.settings, self.spark)
+            if view.namespace:
+                sibling.catalog.setCurrentCatalog(view.namespace[0])
+                sibling.catalog.setCurrentDatabase(quoted_path(view.namespace[1:]))
+            siblings[key] = sibling
+        return siblings[key]
 
     @contextmanager
     def micro_batch(self, batch: DataFrame) -> Iterator[tuple[DataFrame, str]]:

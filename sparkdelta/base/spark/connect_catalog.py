@@ -34,6 +34,10 @@ class ConnectCatalog:
             return None
         return _plain(location)
 
+    def table_or_view(self, name: Sequence[str], provider: str) -> str | None:
+        """Return the location of a table of a provider; the server alone reads its views."""
+        return self.table_location(name, provider)
+
     def is_managed(self, name: Sequence[str]) -> bool:
         return _line(self._information(name), "Type") == "MANAGED"
 

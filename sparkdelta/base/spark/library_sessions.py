@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -114,6 +115,30 @@ def set_up(sibling: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 _ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
+
+
+_CATALOG = "spark.sql.catalog."
+_OF_QUERIES = (
+    "spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers",
+    "spark.sql.ansi.enforceReservedKeywords", "spark.sql.caseSensitive", "spark.sql.timestampType",
+)  # fmt: skip
+"""Settings that change the meaning of queries: a view without them was created with the default."""
+
+
+def set_up_for_view(
+    sibling: SparkSession, settings: Mapping[str, str], spark: SparkSession
+) -> None:
+    """Apply the settings with which a view was created, but the catalogs of the user's session: the
+    view's may have classes that are not there, such as delta-spark's.
+    """
+    for name in _OF_QUERIES:
+        sibling.conf.unset(name)
+    user = spark.conf.getAll.items()
+    catalogs = {name: value for name, value in user if name.startswith(_CATALOG)}
+    queries = {name: value for name, value in settings.items() if not name.startswith(_CATALOG)}
+    for name, value in {**catalogs, **queries}.items():
+        with suppress(PySparkException):  # another version of Spark has it
+            sibling.conf.set(name, value)
 
 
 def copy_settings(spark: SparkSession, sibling: SparkSession) -> None:

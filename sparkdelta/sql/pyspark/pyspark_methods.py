@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.api.reading_and_writing import load_snapshot
+from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
@@ -24,9 +25,16 @@ from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_w
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
 from sparkdelta.sql.statements.options import check_no_schema, given_location, is_delta, one_path
+from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.reading import read
 from sparkdelta.sql.statements.statement_text import run_sql
-from sparkdelta.table.listing.table_names import NewTable, table_name, table_path, with_database
+from sparkdelta.table.listing.table_names import (
+    NewTable,
+    table_name,
+    table_or_view,
+    table_path,
+    with_database,
+)
 
 
 def load(
@@ -232,22 +240,42 @@ def table_of_reader(original: Original, reader: Builder, tableName: str) -> Data
     """``DataFrameReader.table``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
-    path = _named_path(spark, tableName)
-    if path is None:
+    named = _table_or_view(spark, tableName)
+    if isinstance(named, DataFrame):
+        return named
+    if named is None:
         rows: DataFrame = original(reader, tableName)
         return rows
     state = builders.reader(reader)
     check_no_schema(given=state.has_schema)
-    return read(spark, path, state.options)
+    return read(spark, named, state.options)
 
 
 def table_of_session(original: Original, spark: SparkSession, tableName: str) -> DataFrame:
     """``SparkSession.table``."""
-    path = _named_path(spark, tableName)
-    if path is None:
+    named = _table_or_view(spark, tableName)
+    if isinstance(named, DataFrame):
+        return named
+    if named is None:
         rows: DataFrame = original(spark, tableName)
         return rows
-    return read(spark, path, {})
+    return read(spark, named, {})
+
+
+def _table_or_view(spark: SparkSession, name: str) -> str | DataFrame | None:
+    """Return the path of a Delta table by its name, or the rows of a permanent view that reads one,
+    in an enabled session; None for others.
+    """
+    if not is_enabled(spark):
+        return None
+    try:
+        named = table_or_view(spark, table_name(name))
+    except InvalidArgumentError:  # Spark explains the error in the name
+        return None
+    if not isinstance(named, StoredView):
+        return named
+    sql = SparkSql(spark, spark.sql, {}, session_time_zone(spark))
+    return sql.view_rows(named) if sql.reads_delta(named) else None
 
 
 def changes(original: Original, reader: Builder, tableName: str) -> DataFrame:

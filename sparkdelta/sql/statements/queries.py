@@ -6,27 +6,43 @@ Spark's own SQL takes DataFrames by name in braces, beside parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta.api.reading_and_writing import read_changes, read_delta
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.table_schema import as_nullable, quoted
+from sparkdelta.base.spark.enabled_sessions import sparks_own
+from sparkdelta.base.spark.spark_builders import builders_of
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.sql.grammar.parser import syntax_error
+from sparkdelta.sql.grammar.parser import Name, syntax_error
 from sparkdelta.sql.grammar.relations import Relation, common_names, relations
-from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token
+from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
 from sparkdelta.sql.statements.reading import latest_rows, read, read_stream_with
-from sparkdelta.table.listing.table_names import name_not_found, table_name, table_path
+from sparkdelta.table.listing.table_names import (
+    name_not_found,
+    path_in_name,
+    table_name,
+    table_or_view,
+    table_path,
+)
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
 
 _NAME = "sparkdelta_{}"
 
-Located = tuple[Relation, str | None]
-"""A Delta table of a query and its path, with the version that its name may end with; None for its
-changes."""
+Located = tuple[Relation, str | StoredView | None]
+"""A Delta table of a query and its path, with the version that its name may end with; a permanent
+view that reads one; None for the changes of a table."""
+
+MAX_DEPTH = 100
+"""Of views over views, as Spark's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +57,21 @@ class SparkSql:
         The DataFrames that the user gave for names in braces.
     time_zone
         In which statements convert values to the types of columns.
+    views
+        The views whose text it runs, the innermost one last.
+    user
+        The session that reads the tables, if it is another one.
+    defined
+        The key of the name of the view that is being defined, which it must not read.
     """
 
     spark: SparkSession
     run: Callable[..., DataFrame]
     frames: Mapping[str, DataFrame]
     time_zone: str
+    views: tuple[StoredView, ...] = ()
+    user: SparkSession | None = None
+    defined: Name | None = None
 
     def query(self, *parts: str | Fragment) -> DataFrame:
         """Return the rows of a query, whose text is given in parts: those of a statement, where
@@ -68,12 +93,68 @@ class SparkSql:
         tokens = [token for each in fragments for token in each.tokens]
         known, found = common_names(fragments[0].whole, tokens), list[Located]()
         for relation in (each for fragment in fragments for each in relations(fragment)):
-            path = None
+            path: str | StoredView | None = None
             if relation.arguments is None:
-                path = _located(self.spark, relation, known)
+                path = self._located(relation, known)
             if path is not None or relation.arguments is not None:
                 found.append((relation, path))
         return found
+
+    def reads_delta(self, view: StoredView) -> bool:
+        """Return True if a view, or one that it reads, reads a Delta table."""
+        if view in self.views or self.defined == tuple(map(name_key, view.name)):
+            raise DeltaError.of(
+                "DELTA_STATEMENT_NOT_SUPPORTED",
+                statement=f"the view {'.'.join(view.name)}, which reads itself",
+            )
+        query = tokenize(view.text) if len(self.views) < MAX_DEPTH else None
+        return query is not None and bool(self._within(view).tables(query))
+
+    def view_rows(self, view: StoredView) -> DataFrame:
+        """Return the rows of a view that reads a Delta table."""
+        session = engine_of(self.user or self.spark).view_session(view)
+        run = partial(sparks_own(builders_of(session).classes["SparkSession"], "sql"), session)
+        within, query = self._within(view), tokenize(view.text)
+        assert query is not None
+        rows = replace(within, spark=session, run=run).query(query)
+        return engine_of(self.spark).rebind_to_session(_columns_of_view(rows, view))
+
+    def _within(self, view: StoredView) -> SparkSql:
+        """Return the SQL of the text of a view."""
+        user = self.user or self.spark
+        return replace(self, frames={}, views=(*self.views, view), user=user)
+
+    def _located(
+        self, relation: Relation, known: Mapping[str, Sequence[range]]
+    ) -> str | StoredView | None:
+        """Return the path of a table with the version that its name may end with, or a view that
+        reads Delta tables; None for others.
+
+        Parameters
+        ----------
+        known
+            The names of queries of the same text, and the places where they are known.
+        """
+        name = relation.name
+        places = known.get(name[0].lower(), ()) if len(name) == 1 else ()
+        if any(relation.start in each for each in places):
+            return None
+        name = self._qualified(name)
+        path = table_or_view(self.spark, name)
+        if isinstance(path, StoredView):
+            return path if self.reads_delta(path) else None
+        named, _, version = name[-1].rpartition("@")
+        if path is not None or not named:
+            return path
+        path = table_path(self.spark, (*name[:-1], named))
+        return None if path is None else f"{path}@{version}"
+
+    def _qualified(self, name: Name) -> Name:
+        """Return a name in the text of a view with the view's catalog and database."""
+        namespace = self.views[-1].namespace if self.views else ()
+        if not namespace or len(name) > 2 or path_in_name(name) is not None:
+            return name
+        return (*namespace, *name) if len(name) == 1 else (namespace[0], *name)
 
     def spliced(self, tables: Sequence[Located], *parts: str | Fragment) -> DataFrame:
         """Return the rows of a query, or run a statement of Spark's that holds one.
@@ -96,19 +177,32 @@ class SparkSql:
         )
         return self.run(text, **frames, **self.frames)
 
-    def _rows(self, relation: Relation, named: str | None) -> DataFrame:
-        """Return the rows of a Delta table at a path, perhaps with a version, or its changes."""
+    def _rows(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
+        """Return the rows of a Delta table at a path, perhaps with a version, or its changes; or
+        those of a view.
+        """
+        if isinstance(named, StoredView):
+            if relation.version or relation.timestamp or relation.options is not None:
+                raise DeltaError.of(
+                    "DELTA_STATEMENT_NOT_SUPPORTED", statement="a version, time or option of a view"
+                )
+            return self.view_rows(named)
+        rows = self._rows_of_table(relation, named)
+        return rows if self.user is None else engine_of(self.spark).rebind_to_session(rows)
+
+    def _rows_of_table(self, relation: Relation, named: str | None) -> DataFrame:
         if named is None:
             return self._changes(relation, relation.arguments or ())
         if relation.is_stream:
             return read_stream_with(self.spark, named, relation.options or {})
+        user = self.user or self.spark
         has_one = relation.version is not None or relation.timestamp is not None
         if relation.options is not None:
             if has_one:
                 raise DeltaError.of(
                     "DELTA_STATEMENT_NOT_SUPPORTED", statement="a version or time beside WITH"
                 )
-            return read(self.spark, named, relation.options, function="WITH")
+            return read(user, named, relation.options, function="WITH")
         path, version, time = split_path(self.spark, named)
         if has_one and (version is not None or time is not None):
             raise DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
@@ -117,8 +211,8 @@ class SparkSql:
         elif relation.timestamp is not None:
             time = session_time(self.spark, relation.timestamp.text)
         if version is None and time is None:
-            return latest_rows(self.spark, path)
-        return read_delta(self.spark, path, version=version, timestamp=time)
+            return latest_rows(user, path)
+        return read_delta(user, path, version=version, timestamp=time)
 
     def _changes(self, relation: Relation, arguments: tuple[Fragment, ...]) -> DataFrame:
         """Return the rows of ``table_changes('t', 1, 2)`` or ``table_changes_by_path``."""
@@ -129,7 +223,7 @@ class SparkSql:
             raise syntax_error(name.whole, name.start, problem)
         path: str | None = place.text
         if relation.name == ("table_changes",):
-            path = table_path(self.spark, table_name(place.text))
+            path = table_path(self.spark, self._qualified(table_name(place.text)))
         if path is None:
             raise name_not_found(place.text)
         found: dict[str, Any] = {}
@@ -138,29 +232,40 @@ class SparkSql:
                 found[f"{side}_version"] = int(bound.text)
             else:
                 found[f"{side}_timestamp"] = session_time(self.spark, bound.text)
-        return read_changes(self.spark, path, **found)
+        return read_changes(self.user or self.spark, path, **found)
 
 
-def _located(
-    spark: SparkSession, relation: Relation, known: Mapping[str, Sequence[range]]
-) -> str | None:
-    """Return the path of a table with the version that its name may end with; None for others.
+def _columns_of_view(rows: DataFrame, view: StoredView) -> DataFrame:
+    """Return the rows of a view's query with the names and types of the view's columns.
 
-    Parameters
-    ----------
-    known
-        The names of queries of the same text, and the places where they are known.
+    Raises
+    ------
+    DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS
+        The query has not all of the columns any more.
     """
-    name = relation.name
-    places = known.get(name[0].lower(), ()) if len(name) == 1 else ()
-    if any(relation.start in each for each in places):
-        return None
-    path = table_path(spark, name)
-    named, _, version = name[-1].rpartition("@")
-    if path is not None or not named:
-        return path
-    path = table_path(spark, (*name[:-1], named))
-    return None if path is None else f"{path}@{version}"
+    if view.mode == "EVOLUTION":
+        return rows
+    given = rows.schema.fields
+    places = {name_key(name): list[int]() for name in rows.columns}
+    for number, name in enumerate(rows.columns):
+        places[name_key(name)].append(number)
+    numbered = rows.toDF(*(f"c{number}" for number in range(len(given))))
+    columns = []
+    for number, column in enumerate(view.schema.fields):
+        place: int | None = number
+        if view.query_columns:
+            key = name_key(view.query_columns[number])
+            place = places[key].pop(0) if places.get(key) else None
+        if place is None or place >= len(given):
+            problem = f"its query has no column for {column.name}"
+            raise DeltaError.of(
+                "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS", path=".".join(view.name), problem=problem
+            )
+        value, data_type = F.col(f"c{place}"), as_nullable(column.dataType)
+        if view.mode != "TYPE EVOLUTION" and as_nullable(given[place].dataType) != data_type:
+            value = value.cast(data_type)
+        columns.append(value.alias(column.name, metadata=column.metadata or {}))
+    return numbered.select(*columns)
 
 
 def _version(given: Fragment) -> int:

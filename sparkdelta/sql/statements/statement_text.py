@@ -40,9 +40,9 @@ from sparkdelta.sql.statements.rewritten_statements import (
     separate_inserts,
 )
 from sparkdelta.sql.statements.statement_table import StatementTable
+from sparkdelta.sql.statements.views import create_or_alter_view, create_or_rename_view
 from sparkdelta.table.listing.table_names import (
     name_not_found,
-    table_name,
     table_path,
     with_database,
 )
@@ -53,12 +53,12 @@ _EXPRESSION_ERRORS = ("DELTA_INVALID_ASSIGNMENT", "DELTA_INVALID_CONDITION")
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
     r"|execute"
-    r"|table_changes\w*)\b|delta",
+    r"|table_changes\w*|view)\b|delta",
     re.IGNORECASE,
 )
 _HEADS = (
     "SELECT", "WITH", "FROM", "VALUES", "TABLE", "EXPLAIN", "INSERT", "CREATE", "CACHE", "DESCRIBE",
-    "DESC", "SET",
+    "DESC", "SET", "ALTER",
 )  # fmt: skip
 """The first keywords of texts in which a DataFrame may stand for a table."""
 
@@ -127,7 +127,7 @@ def run_sql(
     except StatementSyntaxError as error:
         raise refused or error from None
     if statement is None and not read:
-        return passed_on()
+        return no_rows(spark) if create_or_rename_view(sql, parsed) else passed_on()
     if refused is not None:
         raise refused
     if statement is None or path is None:
@@ -336,23 +336,4 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
         parser.accept("AS")
         sql.query(parser.rest()).createOrReplaceTempView(name)
         return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name} {options}")
-    if not parser.accept("CREATE"):
-        return sql.spliced(read, text)
-    replaces = parser.accept("OR REPLACE")
-    is_global = parser.accept("GLOBAL")
-    is_temporary = parser.accept("TEMP|TEMPORARY")
-    if not parser.accept("VIEW"):
-        return sql.spliced(read, text)
-    if not is_temporary:
-        raise DeltaError.of(
-            "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE VIEW of a Delta table"
-        )
-    name = quoted_path(parser.name())
-    columns = parser.names() if parser.peek("(") else ()
-    columns = tuple(".".join(table_name(column)) for column in columns)
-    parser.expect("AS")
-    rows = sql.query(parser.rest())
-    rows = rows.toDF(*columns) if columns else rows
-    kind = "GlobalTempView" if is_global else "TempView"
-    getattr(rows, f"{'createOrReplace' if replaces else 'create'}{kind}")(name)
-    return no_rows(sql.spark)
+    return no_rows(sql.spark) if create_or_alter_view(sql, text) else sql.spliced(read, text)

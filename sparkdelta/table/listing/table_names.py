@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
+from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
@@ -51,6 +52,12 @@ def table_path(spark: SparkSession, name: Sequence[str]) -> str | None:
     """
     path = path_in_name(name)
     return engine_of(spark).table_location(name, _PROVIDER) if path is None else path
+
+
+def table_or_view(spark: SparkSession, name: Sequence[str]) -> str | StoredView | None:
+    """Return the path of a table by its name, or a permanent view; None for everything else."""
+    path = path_in_name(name)
+    return engine_of(spark).table_or_view(name, _PROVIDER) if path is None else path
 
 
 def with_database(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...]:

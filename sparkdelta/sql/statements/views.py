@@ -1,0 +1,162 @@
+"""CREATE VIEW and ALTER VIEW AS of queries that read Delta tables.
+
+Spark keeps permanent views as it keeps all others: the text of the query, its columns, the current
+catalog and database, and the settings. Temporary views keep the plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.schema.sql_text import SESSION_CATALOG
+from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.table_schema import quoted, quoted_path
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import DeltaError
+from sparkdelta.sql.grammar.parser import Parser
+from sparkdelta.sql.grammar.relations import common_names, relations
+from sparkdelta.sql.grammar.tokens import Fragment
+from sparkdelta.sql.statements.options import one_path
+from sparkdelta.sql.statements.queries import SparkSql
+from sparkdelta.sql.statements.reading import read
+from sparkdelta.table.listing.table_names import (
+    rename_named_table,
+    table_or_view,
+    with_database,
+)
+
+
+def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
+    """Carry out CREATE VIEW or ALTER VIEW AS of a query that reads Delta tables; return False if
+    the text is another statement.
+    """
+    parser = Parser(text.whole, text.tokens)
+    if parser.peek("ALTER VIEW"):
+        return _define_permanent(sql, text)
+    if not parser.accept("CREATE"):
+        return False
+    replaces = parser.accept("OR REPLACE")
+    is_global = parser.accept("GLOBAL")
+    is_temporary = parser.accept("TEMP|TEMPORARY")
+    if not parser.accept("VIEW"):
+        return False
+    if not is_temporary:
+        return _define_permanent(sql, text)
+    name = quoted_path(parser.name())
+    columns = parser.enclosed(lambda: _column(parser)) if parser.peek("(") else []
+    if parser.accept("COMMENT"):
+        parser.string()
+    if parser.accept("TBLPROPERTIES"):
+        parser.properties()
+    parser.expect("AS")
+    rows = sql.query(parser.rest())
+    if columns:
+        rows = rows.toDF(*(column for column, _ in columns))
+        rows = rows.select(
+            *(
+                F.col(quoted(column)).alias(column, metadata={"comment": comment})
+                if comment
+                else F.col(quoted(column))
+                for column, comment in columns
+            )
+        )
+    _create_temporary(rows, name, replaces=replaces, is_global=is_global)
+    return True
+
+
+def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
+    """Carry out ``CREATE TEMPORARY VIEW name USING delta OPTIONS (path '/p')``, or RENAME of a view
+    that reads Delta tables; return False if the text is another statement.
+    """
+    parser, spark = Parser(text.whole, text.tokens), sql.spark
+    if parser.accept("ALTER VIEW"):
+        name = parser.table_name()
+        if not parser.accept("RENAME TO"):
+            return False
+        new_name = parser.table_name()
+        view = table_or_view(spark, name)
+        if not isinstance(view, StoredView) or not sql.reads_delta(view):
+            return False
+        parser.expect_end()
+        rename_named_table(spark, name, new_name)  # Spark would read the view
+        return True
+    if not parser.accept("CREATE"):
+        return False
+    replaces = parser.accept("OR REPLACE")
+    is_global = parser.accept("GLOBAL")
+    if not parser.accept("TEMP|TEMPORARY") or not parser.accept("VIEW"):
+        return False
+    view_name = quoted_path(parser.name())
+    if not parser.accept("USING DELTA"):
+        return False
+    options = parser.properties() if parser.accept("OPTIONS") else {}
+    parser.expect_end()
+    rows = read(spark, one_path(None, options), options, function="CREATE TEMPORARY VIEW")
+    _create_temporary(rows, view_name, replaces=replaces, is_global=is_global)
+    return True
+
+
+def _column(parser: Parser) -> tuple[str, str | None]:
+    """Return the name and the comment of a column, and go past them."""
+    return parser.word(), parser.string() if parser.accept("COMMENT") else None
+
+
+def _create_temporary(rows: DataFrame, name: str, *, replaces: bool, is_global: bool) -> None:
+    kind = "GlobalTempView" if is_global else "TempView"
+    getattr(rows, f"{'createOrReplace' if replaces else 'create'}{kind}")(name)
+
+
+def _define_permanent(sql: SparkSql, text: Fragment) -> bool:
+    """Define a permanent view; its query has no parameters and DataFrames any more.
+
+    Raises
+    ------
+    DELTA_STATEMENT_NOT_SUPPORTED
+        It is a session of Spark Connect, or the view reads itself.
+    AnalysisException
+        As Spark raises it: the query is wrong, or reads a temporary view, or the name is taken.
+    """
+    engine = engine_of(sql.spark)
+    if not engine.can("see plans"):
+        raise DeltaError.of(
+            "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE VIEW of a Delta table"
+        )
+    parsed = engine.parse_view(text.whole.strip().rstrip(";"))
+    if parsed is None:
+        return False
+    plan, query_text = parsed
+    start = text.whole.rindex(query_text)
+    place = next(number for number, token in enumerate(text.tokens) if token.start >= start)
+    query = Parser(text.whole, text.tokens, place).rest()
+    parser = Parser(text.whole, text.tokens)
+    while not parser.accept("VIEW"):
+        parser.next()
+    parser.accept("IF NOT EXISTS")
+    name = (SESSION_CATALOG, *with_database(sql.spark, parser.table_name())[-2:])
+    key = tuple(map(name_key, name))
+    rows = _temporary_view(sql, query)
+    if rows is None:
+        rows = replace(sql, defined=key).query(query)
+        # Only the columns count, and Spark takes the DataFrames in the query for temporary views.
+        rows = sql.spark.createDataFrame([], rows.schema)
+    engine.define_view(plan, rows)
+    return True
+
+
+def _temporary_view(sql: SparkSql, query: Fragment) -> DataFrame | None:
+    """Return the rows of a temporary view that a query reads, which Spark refuses in a permanent
+    view; None if it reads none.
+    """
+    known = common_names(query.whole, query.tokens)
+    for relation in relations(query):
+        name = relation.name
+        is_query = len(name) == 1 and name[0].lower() in known
+        if is_query or relation.arguments is not None:
+            continue
+        if engine_of(sql.spark).is_temporary_view(name):
+            return sql.run(f"TABLE {quoted_path(name)}")
+    return None
