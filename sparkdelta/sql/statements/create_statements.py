@@ -169,8 +169,8 @@ def create(
     provider
         After USING.
     options
-        After OPTIONS: of the write of a query; else they become table properties, as in
-        delta-spark.
+        After OPTIONS: of the write of a query. Without one they become properties of a new table,
+        as in delta-spark, and are ignored where a table may be replaced.
     """
     if provider not in (None, "delta"):
         raise DeltaError.of(
@@ -195,8 +195,9 @@ def create(
             )
             write(table.sql.query(query), new.path, write_options)
             return
-        marked = {f"option.{name}": text for name, text in (options or {}).items()}
-        properties = {**(properties or {}), **(options or {}), **marked}
+        kept = {} if creation in _REPLACES else options or {}
+        marked = {f"option.{name}": text for name, text in kept.items()}
+        properties = {**(properties or {}), **kept, **marked}
         exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
         if not exists and not columns:
             raise DeltaError.of(
