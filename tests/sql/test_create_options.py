@@ -21,6 +21,8 @@ def test_options_of_a_new_table_are_properties(enabled: SparkSession, tmp_path: 
         "own.option": "1", "option.own.option": "1",
         "delta.appendOnly": "true", "option.delta.appendOnly": "true",
     }  # fmt: skip
+    enabled.sql(f"CREATE OR REPLACE TABLE delta.`{table}2` (id INT) USING delta {options}")
+    assert load_snapshot(enabled, f"{table}2").properties == {}
 
 
 def test_options_of_a_query_are_those_of_the_write(enabled: SparkSession, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_rows_take_the_place_of_those_that_they_match(
     assert sorted(found) == [("Eva", "XX"), ("Jennie", "XX"), ("Peter", "XX")]
     assert read.load(table_path).count() == 8
     for refused in (
-        writer.option("mergeSchema", "true"),
+        writer.option("compression", "gzip"),
         new.write.format("delta").mode("append").option("replaceUsing", "country"),
         new.write.format("delta").mode("overwrite").options(replaceUsing="name", replaceOn="true"),
     ):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, UserDefinedType
 
 from sparkdelta.base.schema.table_schema import quoted
 
@@ -33,7 +33,12 @@ def text_literal(text: str) -> str:
 
 
 def type_text(data_type: DataType) -> str:
-    """Return a type as SQL text, with quoted field names."""
+    """Return a type as SQL text, with quoted field names.
+
+    SQL has no names of user-defined types; files have the type that their values are stored as.
+    """
+    if isinstance(data_type, UserDefinedType):
+        return type_text(data_type.sqlType())
     if isinstance(data_type, StructType):
         fields = (f"{quoted(field.name)}: {type_text(field.dataType)}" for field in data_type)
         return f"struct<{', '.join(fields)}>"

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    UserDefinedType,
 )
 
 from sparkdelta.base.protocol.column_names import name_key
@@ -33,9 +34,12 @@ _RESERVED_PREFIXES = (RESERVED_PREFIX, "__sparkdelta_")
 _RESERVED_NAMES = ("_tmp_metadata_row_index",)
 """Spark's Parquet reader fills columns of these names with values of its own."""
 
+PICKLED_CLASS = "serializedClass"
+"""The key of a pickled class in a user-defined type; others name a class that can be imported."""
+
 _UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
 _MALFORMED = (
-    ValueError, KeyError, TypeError, AttributeError, RecursionError, PySparkException,
+    ValueError, KeyError, TypeError, AttributeError, RecursionError, ImportError, PySparkException,
 )  # fmt: skip
 
 
@@ -73,6 +77,9 @@ def _reject_unreadable(document: Any, column: str) -> None:
         if document.startswith(_UNREADABLE_TYPES):
             raise DeltaError.of("DELTA_UNSUPPORTED_DATA_TYPES", column=column, data_type=document)
         return
+    if PICKLED_CLASS in document:  # PySpark would run it
+        text = "user-defined type that brings its class"
+        raise DeltaError.of("DELTA_UNSUPPORTED_DATA_TYPES", column=column, data_type=text)
     for field in document.get("fields", ()):
         _reject_unreadable(field["type"], f"{column}.{field['name']}".lstrip("."))
     for part in ("elementType", "keyType", "valueType"):
@@ -158,6 +165,11 @@ def without_collations(data_type: DataType) -> DataType:
 def has_collations(data_type: DataType) -> bool:
     """Return True if a string at any level has a collation."""
     return without_collations(data_type) != data_type
+
+
+def has_user_defined_types(schema: DataType) -> bool:
+    """Return True if a type at any level is a user-defined one, such as a vector of MLlib."""
+    return any(isinstance(inner, UserDefinedType) for _, inner in types_within(schema))
 
 
 def plain_field(field: StructField) -> StructField:

@@ -30,6 +30,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    UserDefinedType,
     VarcharType,
     VariantType,
 )
@@ -38,7 +39,12 @@ from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.store_assignment import can_assign, is_exact
-from sparkdelta.base.schema.table_schema import check_not_reserved, has_collations, plain_field
+from sparkdelta.base.schema.table_schema import (
+    PICKLED_CLASS,
+    check_not_reserved,
+    has_collations,
+    plain_field,
+)
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within
 from sparkdelta.exceptions import DeltaError, InvalidColumnNameError
 
@@ -170,6 +176,8 @@ def matched_columns(
 def _is_writable(data_type: DataType) -> bool:
     if isinstance(data_type, StringType):
         return not isinstance(data_type, CharType | VarcharType)
+    if isinstance(data_type, UserDefinedType):
+        return PICKLED_CLASS not in data_type.jsonValue()
     return type(data_type) in _WRITABLE
 
 

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.schema.sql_text import type_text
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.table_schema import has_user_defined_types, quoted
 
 
 def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
     """Return an empty DataFrame of a schema."""
+    if has_user_defined_types(schema):  # SQL has no names of them
+        nothing = F.from_json(F.lit(None).cast("string"), schema).alias("row")
+        return spark.sql("VALUES (0)").where("FALSE").select(nothing).select("row.*")
     columns = (f"CAST(NULL AS {type_text(f.dataType)}) AS {quoted(f.name)}" for f in schema.fields)
     return spark.sql(f"SELECT {', '.join(columns)} WHERE FALSE")
 

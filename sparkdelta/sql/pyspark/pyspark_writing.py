@@ -159,7 +159,8 @@ def _replace_rows(state: WriterState, path: str) -> None:
     on, alias = options.get(_ON), options.get(_ALIAS)
     asked, known = (_USING, (_USING,)) if on is None else (_ON, (_ON, _ALIAS))
     known = (*known, _MERGE_SCHEMA)
-    others = [name for name in options if name not in known and name.lower() != "path"]
+    writes = {name.lower() for name in (*WRITE, _USING, _ON, _ALIAS)}
+    others = [name for name in options if name not in known and name.lower() in writes]
     if state.partition_by is not None or state.cluster_by is not None:
         others.append("partitionBy or clusterBy")
     if others or (state.mode or "").lower() != "overwrite":

@@ -169,8 +169,8 @@ def create(
     provider
         After USING.
     options
-        After OPTIONS: of the write of a query; else they become table properties, as in
-        delta-spark.
+        After OPTIONS: of the write of a query. Without one they become properties of a new table,
+        as in delta-spark, and are ignored where a table may be replaced.
     """
     if provider not in (None, "delta"):
         raise DeltaError.of(
@@ -197,8 +197,9 @@ def create(
             return
         if not columns and creation in _REPLACES:
             raise DeltaError.of("DELTA_SCHEMA_NOT_PROVIDED", path=new.path)
-        marked = {f"option.{name}": text for name, text in (options or {}).items()}
-        properties = {**(properties or {}), **(options or {}), **marked}
+        kept = {} if creation in _REPLACES else options or {}
+        marked = {f"option.{name}": text for name, text in kept.items()}
+        properties = {**(properties or {}), **kept, **marked}
         exists = creation not in _REPLACES and DeltaTable.isDeltaTable(table.spark, new.path)
         if exists and new.name is None:
             if creation is Creation.CREATE:
