@@ -96,7 +96,7 @@ class JvmCatalog(JvmSession):
         plan
             As `parse_view` returns it.
         rows
-            Those of the view, or others with its columns; not made from temporary views.
+            The rows of the view, or others with its columns; not made from temporary views.
         """
         children = self.jvm.PythonUtils.toSeq([plan.children().apply(0), analyzed(rows)])
         frame_of(plan.withNewChildren(children), self.spark)

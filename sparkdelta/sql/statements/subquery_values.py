@@ -67,6 +67,8 @@ def _literal(table: StatementTable, subquery: Fragment, value: str) -> str:
     """Return the value of a subquery as SQL text."""
     try:
         rows = table.sql.query("SELECT", subquery, "AS value")
+    except DeltaError:
+        raise
     except AnalysisException as error:
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             raise _unsupported(value) from error
