@@ -1,0 +1,2 @@
+MODEL (name shop.bigger, kind FULL);
+SELECT id, amount * 2 AS amount FROM shop.big
