@@ -51,6 +51,10 @@ notebooks: java $(DEV)/.installed ## Execute the notebooks
 test-versions: java ## Test the core on each version of Spark; VERSIONS='4.0.0 4.3' for some
 	$(PYTHON) tests/versions.py --workers $(WORKERS) $(VERSIONS)
 
+.PHONY: clients
+clients: java ## Build a project of dbt and of SQLMesh on Delta tables; CLIENTS=dbt for one
+	$(PYTHON) tests/clients/run_clients.py $(CLIENTS)
+
 .PHONY: bench
 bench: java $(PINNED)/.installed ## Run the benchmarks; SUITE='writes' for one of them, BENCH='--scale small' for a smoke test
 	$(PINNED)/bin/python -m tests.benchmarks $(if $(SUITE),--only "$(SUITE)") $(BENCH)

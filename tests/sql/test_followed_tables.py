@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.scan.deferred_scan import LateFiles
+from sparkdelta.table.scan.query_versions import pin_version
 from tests.support.spark_jobs import counted_jobs
 
 _VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -48,6 +49,19 @@ def test_dataframes_see_later_commits(enabled: SparkSession, table: str, made: s
     assert _ids(rows) == [0, 1, 2, 3, 4]
     DeltaTable.forPath(enabled, table).delete("id = 0")
     assert rows.count() == 4
+
+
+def test_queries_of_an_earlier_application_pin_no_version(
+    enabled: SparkSession, table: str
+) -> None:
+    """Each application counts its queries from 0."""
+    rows = enabled.read.format("delta").load(table)
+    write_delta(enabled.range(2, 5), table, mode="append")
+    executions: Any = enabled.sparkContext._jvm
+    last = int(executions.org.apache.spark.sql.execution.SQLExecution.nextExecutionId())
+    for execution in range(last, last + 100):
+        pin_version(str(execution), load_snapshot(enabled, table).path, 0)
+    assert _ids(rows) == [0, 1, 2, 3, 4]
 
 
 def test_views_see_later_commits(enabled: SparkSession, table: str) -> None:

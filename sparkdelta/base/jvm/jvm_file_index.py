@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cached_property, wraps
 from itertools import accumulate
 from typing import Any, TypeVar, cast
 from uuid import uuid4
@@ -320,7 +320,14 @@ class _FileIndex:
     def _query_id(self) -> str | None:
         """Return the operation of this thread, see `shared_reads`, or else the query that runs."""
         context = self.listing.sparkContext
-        return context.getLocalProperty(_OPERATION) or context.getLocalProperty(_EXECUTION)
+        operation = context.getLocalProperty(_OPERATION)
+        execution = None if operation else context.getLocalProperty(_EXECUTION)
+        # Each application counts its executions from 0, and one process may start several.
+        return f"{self._application} {execution}" if execution else operation
+
+    @cached_property
+    def _application(self) -> str:
+        return str(self.listing.sparkContext.applicationId)
 
     @contextmanager
     def _in_listing_session(self) -> Iterator[Any]:

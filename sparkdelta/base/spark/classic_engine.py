@@ -223,7 +223,8 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         siblings = _siblings.setdefault(self.spark, {})
         key = view.namespace, frozenset(view.settings.items())
         if key not in siblings:
-            sibling = self.spark.newSession()
+            sibling = sparks_own(SparkSession, "newSession")(self.spark)  # never enabled
+            replace_missing_catalog(sibling)
             set_up_for_view(sibling, view.settings, self.spark)
             if view.namespace:
                 sibling.catalog.setCurrentCatalog(view.namespace[0])
