@@ -121,7 +121,7 @@ class DeltaTable:
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """True if there is a Delta log at a path."""
+        """Return True if there is a Delta log at a path."""
         try:
             find_log_segment(open_log(sparkSession, identifier))
         except TableNotFoundError:

@@ -33,6 +33,7 @@ FINISHED_ROOMS: tuple[str, ...] = (
     "sparkdelta/operations/upkeep",
     "sparkdelta/operations/vacuum",
     "sparkdelta/operations/verify",
+    "sparkdelta/operations/write",
     "sparkdelta/table/checkpoint",
     "sparkdelta/table/checksum",
     "sparkdelta/table/commit",

@@ -118,7 +118,7 @@ def create_table_like(
 
 
 def _is_wanted(store: LogStore, snapshot: Snapshot | None, creation: Creation) -> bool:
-    """True if the table is to be created or replaced; False if it exists and stays as it is.
+    """Return True if the table is to be created or replaced; False if it exists and stays as it is.
 
     Raises
     ------

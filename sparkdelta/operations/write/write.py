@@ -274,7 +274,9 @@ class _Attempt:
     def _overwritten(
         self, files: NewFiles, replaced: RowSelection | None
     ) -> tuple[ModifiedFiles, ReadSet]:
-        """The files of the table that the new ones replace, and the data that this depends on."""
+        """Return the files of the table that the new ones replace, and the data that this depends
+        on.
+        """
         snapshot = self.snapshot
         if replaced is not None:
             return replaced.modified, replaced.read

@@ -78,8 +78,8 @@ class Parser:
         return self.token.kind is Kind.END
 
     def peek(self, words: str) -> bool:
-        """True if some keywords or symbols, separated by blanks, are next; ``A|B`` is one of two
-        keywords.
+        """Return True if some keywords or symbols, separated by blanks, are next; ``A|B`` is one of
+        two keywords.
         """
         return all(
             self.ahead(number).is_word(*word.split("|")) or self.ahead(number).is_symbol(word)

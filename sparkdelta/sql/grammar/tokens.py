@@ -40,7 +40,7 @@ class Token:
     end: int
 
     def is_word(self, *words: str) -> bool:
-        """True if it is one of some keywords, which are given in upper case."""
+        """Return True if it is one of some keywords, which are given in upper case."""
         return self.kind is Kind.WORD and self.text.upper() in words
 
     def is_symbol(self, *symbols: str) -> bool:
@@ -149,7 +149,7 @@ def tokenize(text: str) -> Fragment | None:
 
 
 def _is_blank(text: str) -> bool:
-    """True if the text between two tokens has only blanks and comments for Spark.
+    """Return True if the text between two tokens has only blanks and comments for Spark.
 
     For sqlglot ``{# #}`` is a comment, too. For Spark one goes on after a backslash at its end.
     """

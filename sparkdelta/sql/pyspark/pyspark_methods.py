@@ -179,8 +179,8 @@ def overwrite_partitions(original: Original, writer: Builder) -> None:
 
 
 def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
-    """The state of a ``DataFrameWriterV2`` and the table that it creates or replaces; None for
-    tables of other formats.
+    """Return the state of a ``DataFrameWriterV2`` and the table that it creates or replaces; None
+    for tables of other formats.
     """
     builders = builders_of(writer)
     spark = builders.session_of(writer)
@@ -196,8 +196,8 @@ def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
 
 
 def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
-    """The state of a ``DataFrameWriterV2`` and the path of its table; None for tables of other
-    formats.
+    """Return the state of a ``DataFrameWriterV2`` and the path of its table; None for tables of
+    other formats.
     """
     builders = builders_of(writer)
     spark = builders.session_of(writer)

@@ -107,7 +107,7 @@ def columns_of_table(parser: Parser) -> tuple[ColumnText, ...]:
 
 
 def _is_constraint(parser: Parser) -> bool:
-    """True at a constraint, but not at a column whose name is such a keyword."""
+    """Return True at a constraint, but not at a column whose name is such a keyword."""
     if parser.token.is_word("CONSTRAINT"):
         return parser.ahead(2).is_word("CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
     return any(map(parser.peek, ("CHECK (", "PRIMARY KEY", "FOREIGN KEY", "UNIQUE (")))

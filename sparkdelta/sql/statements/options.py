@@ -121,7 +121,7 @@ WRITE_STREAM: Mapping[str, tuple[str, _Value]] = {
 
 
 def is_delta(source: str | None, spark: SparkSession) -> bool:
-    """True if a format, or the default one of a session if there is none, is Delta's."""
+    """Return True if a format, or the default one of a session if there is none, is Delta's."""
     return (source or default_source(spark)).lower() == "delta"
 
 
@@ -162,7 +162,7 @@ def given_location(options: Mapping[str, str]) -> str | None:
 
 
 def asks_for_changes(options: Mapping[str, str]) -> bool:
-    """True if the options of a read ask for changes."""
+    """Return True if the options of a read ask for changes."""
     wanted = {name.lower() for name in READS_CHANGES}
     return any(_truth(n, text) for n, text in options.items() if n.lower() in wanted)
 

@@ -253,7 +253,7 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
 
 
 def _uses_delta(tokens: Sequence[Token]) -> bool:
-    """True if a statement creates a table by USING DELTA."""
+    """Return True if a statement creates a table by USING DELTA."""
     return tokens[0].is_word("CREATE", "REPLACE") and any(
         one.is_word("USING") and other.is_word("DELTA") for one, other in pairwise(tokens)
     )

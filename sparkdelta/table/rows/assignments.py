@@ -168,7 +168,7 @@ def _value(given: Sequence[_PathValue], depth: int) -> Assigned | AssignedFields
 
 
 def is_default(value: str | Column) -> bool:
-    """True if a value is the keyword DEFAULT, which stands for the default of a column."""
+    """Return True if a value is the keyword DEFAULT, which stands for the default of a column."""
     return isinstance(value, str) and value.strip().upper() == "DEFAULT"
 
 

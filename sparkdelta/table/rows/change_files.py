@@ -16,16 +16,16 @@ from sparkdelta.table.rows.new_files import NewFiles
 
 
 def with_change_type(rows: DataFrame, change_type: ChangeType) -> DataFrame:
-    """Rows of the table with the column that tells what happened to them."""
+    """Return rows of the table with the column that tells what happened to them."""
     return rows.withColumn(CHANGE_TYPE, F.lit(change_type.value))
 
 
 def change_actions(files: NewFiles) -> tuple[AddCDCFile, ...]:
-    """The cdc actions of change data files; none if they are many, see `change_action_rows`."""
+    """Return the cdc actions of change data files; see `change_action_rows` for many."""
     return tuple(AddCDCFile(add.path, add.partition_values, add.size) for add in files.values or ())
 
 
 def change_action_rows(files: NewFiles) -> DataFrame:
-    """The cdc actions of change data files in a column `cdc`."""
+    """Return the cdc actions of change data files in a column `cdc`."""
     fields = (F.col(f"add.{name}") for name in ("path", "partitionValues", "size"))
     return files.adds.select(F.struct(*fields, F.lit(False).alias("dataChange")).alias("cdc"))

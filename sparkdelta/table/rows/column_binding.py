@@ -112,8 +112,8 @@ def match_rows(
 
 
 def converted_rows(rows: DataFrame, matched: ColumnBinding, *, time_zone: str) -> DataFrame:
-    """The rows with their columns converted to the types of the table's in a time zone; in UTC,
-    `conform` does this.
+    """Return the rows with their columns converted to the types of the table's in a time zone; in
+    UTC, `conform` does this.
     """
     if time_zone == UTC:
         return rows
@@ -127,7 +127,7 @@ def converted_rows(rows: DataFrame, matched: ColumnBinding, *, time_zone: str) -
 
 
 def with_values(rows: DataFrame, values: Mapping[str, str], *, time_zone: str) -> DataFrame:
-    """The rows with columns replaced by conversions of them, which are made in a time zone.
+    """Return the rows with columns replaced by conversions of them, which are made in a time zone.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def conform_assignments(
     clause_column: str | None = None,
     adds_fields: bool = False,
 ) -> tuple[DataFrame, ColumnBinding]:
-    """The rows in the table's columns, with assigned values that are converted in a time zone; and
-    the columns that they get these from.
+    """Return the rows in the table's columns, with assigned values that are converted in a time
+    zone; and the columns that they get these from.
 
     Parameters
     ----------
@@ -219,7 +219,8 @@ def cast_and_validate(
     kept: Sequence[str] = (),
     columns: Sequence[str] = (),
 ) -> DataFrame:
-    """The rows in the table's columns: cast, in UTC, filled in, and checked where they are written.
+    """Return the rows in the table's columns: cast, in UTC, filled in, and checked where they are
+    written.
 
     Parameters
     ----------

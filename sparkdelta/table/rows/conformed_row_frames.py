@@ -256,7 +256,7 @@ def _violation(name: str, expression: str) -> DeltaError:
 
 
 def is_not_true(condition: Column) -> Column:
-    """True if a constraint is violated: the condition is false or null."""
+    """Return True if a constraint is violated: the condition is false or null."""
     return ~F.coalesce(condition, F.lit(False))
 
 

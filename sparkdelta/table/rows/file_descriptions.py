@@ -72,7 +72,7 @@ class FileDescriber:
     options: Mapping[str, str]
 
     def describe(self, directory: str) -> NewFiles:
-        """The files below a directory; those without rows are left out."""
+        """Return the files below a directory; those without rows are left out."""
         reader = self._reader()
         files = driver_files(self.spark, self.table_root, self.options)
         most = MAX_DRIVER_FOOTERS if isinstance(files, WorkerFiles) else MAX_NEW_FILES
@@ -123,7 +123,7 @@ class FileDescriber:
 def describe_few_files(
     files: StoredFiles, directory: str, reader: FooterReader, most: int
 ) -> pa.Table | None:
-    """The columns of `footer_statistics.ADDED` for the data files below a directory.
+    """Return the columns of `footer_statistics.ADDED` for the data files below a directory.
 
     None if they are more than `most`, or if the driver cannot reach them.
     """

@@ -26,7 +26,7 @@ from sparkdelta.table.rows.new_files import NewFiles
 def generated_identities(
     matched: ColumnBinding, table: TableConfiguration
 ) -> dict[str, ColumnPath]:
-    """The physical paths of the identity columns whose values are generated, by their names."""
+    """Return the physical paths of the identity columns with generated values, by name."""
     return {
         name: physical_path(table.schema, (name,), table.column_mapping)
         for name in matched.identities
@@ -36,7 +36,7 @@ def generated_identities(
 def with_used_identities(
     change: TableChange, matched: ColumnBinding, files: NewFiles, *, path: str
 ) -> TableChange:
-    """The change with new high-water marks: the values that the files use last.
+    """Return the change with new high-water marks: the values that the files use last.
 
     Raises
     ------
@@ -64,8 +64,8 @@ def with_used_identities(
 
 
 def identity_marks(before: TableConfiguration, earlier: TableConfiguration) -> dict[str, int]:
-    """The high-water marks of identity columns that a table has beyond those of another state or
-    table, by their names there.
+    """Return the high-water marks of identity columns that a table has beyond those of another
+    state or table, by their names there.
     """
     columns = {physical_path(before.schema, (f.name,), before.column_mapping): f
                for f in before.schema}  # fmt: skip

@@ -60,7 +60,7 @@ def write_failures(path: str) -> Iterator[None]:
 
 
 def likely_cause(text: str) -> tuple[str, str]:
-    """The innermost cause in the text of a Spark error, as one line, and a remedy."""
+    """Return the innermost cause in the text of a Spark error, as one line, and a remedy."""
     _, _, trace = text.partition("Traceback (most recent call last):\n")
     if trace:
         problem, remedy = _raised(trace), "The rows' own Python code raised it"
@@ -76,7 +76,7 @@ def likely_cause(text: str) -> tuple[str, str]:
 
 
 def _raised(trace: str) -> str:
-    """The last line of a Python traceback, and the place that raised it."""
+    """Return the last line of a Python traceback, and the place that raised it."""
     own = trace.partition("\n\tat ")[0]  # before the stack of Java
     raised, place = own, ""
     for found in _PLACE.finditer(own):

@@ -100,8 +100,8 @@ def lay_out(
 
 
 def directory_names(table: TableConfiguration) -> dict[str, str]:
-    """The name of each partition column in directory names: its key in `partitionValues`, unless
-    Spark would hide the directory, or another column of the rows or files has this name.
+    """Return the name of each partition column in directory names: its key in `partitionValues`,
+    unless Spark would hide the directory, or another column of the rows or files has this name.
     """
     data = table.schema.fields if table.stores_partition_columns else table.data_fields
     taken = {name_key(field.name) for field in data}

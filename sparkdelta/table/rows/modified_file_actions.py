@@ -24,14 +24,15 @@ from sparkdelta.table.vectors.deletion_vector_writing_workers import ADD, NUM_RE
 
 
 def adds_before(touched: pa.Table) -> list[AddFile]:
-    """The add actions of `TOUCHED`, as they were."""
+    """Return the add actions of `TOUCHED`, as they were."""
     return [AddFile.from_dict(json.loads(text)) for text in touched[ADD].to_pylist()]
 
 
 def new_actions(
     touched: pa.Table, before: Sequence[AddFile]
 ) -> tuple[tuple[AddFile, ...], tuple[RemoveFile, ...]]:
-    """The actions of `TOUCHED`: an add of each file that keeps its vector, a remove of each file.
+    """Return the actions of `TOUCHED`: an add of each file that keeps its vector, a remove of each
+    file.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def new_actions(
 
 
 def action_rows(touched: DataFrame) -> DataFrame:
-    """The actions of `TOUCHED` as a DataFrame with columns `remove` and `add`."""
+    """Return the actions of `TOUCHED` as a DataFrame with columns `remove` and `add`."""
     parsed = touched.selectExpr(
         f"{from_json_text(ADD, ADD_TYPE)} AS {ADD}", VECTOR, STATS, NUM_RECORDS
     )

@@ -45,8 +45,8 @@ from sparkdelta.table.vectors.deletion_vector_writing_workers import (
 def rewritten_files(
     snapshot: Snapshot, touched: pa.Table | DataFrame, count: int
 ) -> pa.Table | DataFrame | None:
-    """The files to rewrite with all deleted rows in their deletion vectors, as `Scan.rows_of` takes
-    them; None if there are none.
+    """Return the files to rewrite with all deleted rows in their deletion vectors, as
+    `Scan.rows_of` takes them; None if there are none.
 
     A DataFrame if they are too many for the driver, or if their bitmaps are too large for every
     executor: the rows that stay are not shuffled.
@@ -80,8 +80,8 @@ def deleted_rows(
     *metadata_columns: MetadataColumn,
     scan: Scan | None = None,
 ) -> DataFrame:
-    """The rows that are deleted, and no others of their files: bitmaps tell, without the condition
-    that chose them. Lazy.
+    """Return the rows that are deleted, and no others of their files: bitmaps tell, without the
+    condition that chose them. Lazy.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def deleted_rows(
 def _files_of_deleted_rows(
     snapshot: Snapshot, touched: DataFrame, count: int
 ) -> pa.Table | DataFrame:
-    """The files of a scan with changes; a DataFrame if they are too many for the driver."""
+    """Return the files of a scan with changes; a DataFrame if they are too many for the driver."""
     before = F.col(f"{ADD}.deletionVector")
     files = _files(
         snapshot,
@@ -118,7 +118,7 @@ def _files_of_deleted_rows(
 
 
 def _known_files(snapshot: Snapshot, touched: pa.Table) -> pa.Table:
-    """The columns that scans need of each file, with all its deleted rows in its vector."""
+    """Return the columns that scans need of each file, with all its deleted rows in its vector."""
     rows = touched.select([VECTOR, NUM_RECORDS]).to_pylist()
     return known_files(
         [
@@ -137,7 +137,7 @@ def _known_files(snapshot: Snapshot, touched: pa.Table) -> pa.Table:
 
 
 def _files(snapshot: Snapshot, touched: DataFrame, *vectors: Column) -> DataFrame:
-    """The columns that scans need of each file, see `NativeScan.rows`."""
+    """Return the columns that scans need of each file, see `NativeScan.rows`."""
     add = F.expr(from_json_text(ADD, ADD_TYPE)).alias(ADD)
     file = absolute_path(f"{ADD}.path", table_root=snapshot.path)
     values = (

@@ -152,7 +152,7 @@ NO_FILES = ModifiedFiles()
 def whole_files(
     snapshot: Snapshot, adds: DataFrame, *, data_change: bool = True, is_counted: bool = True
 ) -> ModifiedFiles:
-    """Files all of whose rows are deleted, so that the files are removed without being read.
+    """Return files all of whose rows are deleted, so that the files are removed without being read.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ def whole_files(
 
 
 def keyed_positions(rows: DataFrame) -> DataFrame:
-    """The positions of rows with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`, in the
-    columns file_key LONG and row_index LONG.
+    """Return the positions of rows with `MetadataColumn.FILE` and `MetadataColumn.ROW_POSITION`, in
+    the columns file_key LONG and row_index LONG.
     """
     file, row_index = MetadataColumn.FILE.value, MetadataColumn.ROW_POSITION.value
     key = file_key(quoted(file))
@@ -314,7 +314,7 @@ class _Touching:
         )
 
     def _adds_by_key(self, keys: Sequence[int]) -> dict[int, str]:
-        """The add actions of files as JSON, by the keys of their paths."""
+        """Return the add actions of files as JSON, by the keys of their paths."""
         if not keys:
             return {}
         if isinstance(self.adds, LocalAddFiles):
@@ -396,7 +396,7 @@ class _Touching:
         )
 
     def _touched(self, found: pa.Table | DataFrame) -> ModifiedFiles:
-        """The touched files with their actions and totals.
+        """Return the touched files with their actions and totals.
 
         Parameters
         ----------
@@ -434,7 +434,7 @@ class _Touching:
         )
 
     def _totals(self, found: pa.Table | DataFrame) -> dict[str, _Totals]:
-        """The totals of each outcome."""
+        """Return the totals of each outcome."""
         if isinstance(found, pa.Table):
             sums = [(name, "sum") for name in (SIZE, NUM_DELETED, NUM_LEFT, HAD_VECTOR)]
             grouped = found.group_by(OUTCOME).aggregate([([], "count_all"), *sums])

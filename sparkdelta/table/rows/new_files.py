@@ -54,7 +54,7 @@ class NewFiles:
     cube: ZCube | None = None
 
     def in_cube(self, cube: ZCube) -> NewFiles:
-        """The same files as a Z-cube."""
+        """Return the same files as a Z-cube."""
         values = None if self.values is None else tuple(
             replace(add, tags=cube.tags, clustering_provider=CLUSTERING_PROVIDER)
             for add in self.values
@@ -105,7 +105,7 @@ class NewFiles:
         return self.described().select(F.struct(*fields).alias("add"))
 
     def last_value(self, column: str, *, is_highest: bool) -> int | None:
-        """The highest value of a LONG column, or the lowest; None without rows, or if a file
+        """Return the highest value of a LONG column, or the lowest; None without rows, or if a file
         has no statistics of it.
         """
         bound = "maxValues" if is_highest else "minValues"

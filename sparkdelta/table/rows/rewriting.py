@@ -53,7 +53,7 @@ _ADD = "sparkdelta:add"
 
 
 def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:
-    """True if a condition uses no columns but those that the table is partitioned by."""
+    """Return True if a condition uses no columns but those that the table is partitioned by."""
     partitions = set(table.partition_columns)
     return is_usable(predicate) and not {path[0] for path in columns(predicate)} - partitions
 
@@ -61,8 +61,8 @@ def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:
 def files_of_partitions(
     snapshot: Snapshot, where: str | SparkColumn, *, names: RowNames = NO_NAMES
 ) -> DataFrame:
-    """The columns of `Snapshot.add_files` for the files of the partitions that a condition, which
-    uses no other columns, is true of.
+    """Return the columns of `Snapshot.add_files` for the files of the partitions that a condition,
+    which uses no other columns, is true of.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def files_of_partitions(
 def chosen_partitions(
     snapshot: Snapshot, where: str | SparkColumn | None, *, operation: str
 ) -> DataFrame:
-    """The columns of `Snapshot.add_files` for the files of the partitions that a condition is true
-    of, all files without one.
+    """Return the columns of `Snapshot.add_files` for the files of the partitions that a condition
+    is true of, all files without one.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def chosen_partitions(
 
 
 def files_of_same_partitions(snapshot: Snapshot, adds: DataFrame) -> tuple[DataFrame, ReadSet]:
-    """The columns of `Snapshot.add_files` for all files of the partitions that new files are in;
-    and the data that this depends on.
+    """Return the columns of `Snapshot.add_files` for all files of the partitions that new files are
+    in; and the data that this depends on.
 
     Parameters
     ----------
@@ -156,8 +156,8 @@ def commit_tags(table: TableConfiguration, *, keeps_row_ids: bool = True) -> dic
 
 
 def row_id_columns(snapshot: Snapshot) -> tuple[str, ...]:
-    """The columns of data files that hold row ids and commit versions; none if the table has none,
-    or has columns of these names.
+    """Return the columns of data files that hold row ids and commit versions; none if the table has
+    none, or has columns of these names.
     """
     tracking = snapshot.configuration.row_tracking
     if not tracking.enabled or not tracking.row_id_column or not tracking.row_commit_version_column:
@@ -167,8 +167,8 @@ def row_id_columns(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _partition_predicates(snapshot: Snapshot, texts: DataFrame) -> tuple[Predicate, ...] | None:
-    """A condition for each of these partitions; None if they are too many, or of types that cannot
-    be compared on the driver.
+    """Return a condition for each of these partitions; None if they are too many, or of types that
+    cannot be compared on the driver.
     """
     fields = snapshot.configuration.partition_fields
     types = [str(column.dataType.jsonValue()) for column in fields]
@@ -200,7 +200,7 @@ def remove_actions(
     num_records: str = f"{STATS_PARSED}.{NUM_RECORDS}",
     data_change: bool = True,
 ) -> DataFrame:
-    """The actions that remove files, in a column `remove`.
+    """Return the actions that remove files, in a column `remove`.
 
     Parameters
     ----------

@@ -189,8 +189,8 @@ class ChangeWriter:
         return files
 
     def rows_of(self, files: pa.Table | DataFrame) -> DataFrame:
-        """The rows of the table's files, see `Scan.rows_of`, in its new columns and `file_columns`;
-        lazy.
+        """Return the rows of the table's files, see `Scan.rows_of`, in its new columns and
+        `file_columns`; lazy.
         """
         assert self.snapshot is not None
         rows = self.with_file_columns(self.snapshot.scan().rows_of(files, *self.row_ids))
@@ -266,8 +266,8 @@ def change_writer(
     *,
     store: LogStore | None = None,
 ) -> Iterator[ChangeWriter]:
-    """A block that writes the files of one operation; all of them are deleted if it fails, with
-    the new deletion vectors.
+    """Return a block that writes the files of one operation; all of them are deleted if it fails,
+    with the new deletion vectors.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def open_changeable(
     *,
     only_inserts: bool = False,
 ) -> Snapshot:
-    """The latest version of a table whose rows may be changed.
+    """Return the latest version of a table whose rows may be changed.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def open_changeable(
 
 
 def unchanged_table(snapshot: Snapshot) -> TableChange:
-    """The change of an operation that leaves the table's schema and properties as they are."""
+    """Return the change of an operation that keeps the table's schema and properties."""
     table = snapshot.configuration
     return TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
 

@@ -58,7 +58,7 @@ class RowSelection:
     may_change: bool = False
 
     def rows(self, *metadata_columns: MetadataColumn) -> DataFrame:
-        """The rows: the table's columns, then metadata columns. Lazy."""
+        """Return the rows: the table's columns, then metadata columns. Lazy."""
         if self.may_change:
             deleted, num_files = self.modified.deleted, self.modified.num_files
             assert deleted is not None
@@ -123,7 +123,7 @@ def find_matching_rows(
 
 
 def condition_parameter(where: str | Column | None, *, without: str | None = None) -> str:
-    """A condition as history shows it: a JSON list with its text.
+    """Return a condition as history shows it: a JSON list with its text.
 
     Parameters
     ----------

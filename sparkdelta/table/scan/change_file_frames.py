@@ -23,8 +23,8 @@ _ENTRY = (
 
 
 def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool) -> DataFrame:
-    """The changes of versions without change data files: rows of added files are inserted, those of
-    removed files deleted.
+    """Return the changes of versions without change data files: rows of added files are inserted,
+    those of removed files deleted.
 
     A version that removes and adds a file changes only rows that one of the two deletion vectors
     has and the other has not.
@@ -53,8 +53,8 @@ def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool
 
 
 def changes_of_pairs(files: DataFrame, *, is_partitioned: bool) -> DataFrame:
-    """The changes of files, in the columns of `derived_changes`, given the add and the remove of
-    each file as a pair.
+    """Return the changes of files, in the columns of `derived_changes`, given the add and the
+    remove of each file as a pair.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def changes_of_pairs(files: DataFrame, *, is_partitioned: bool) -> DataFrame:
 
 
 def recorded_changes(actions: DataFrame) -> DataFrame:
-    """The change data files of versions that have some, in the columns of `derived_changes`; their
-    rows have a change type each, and `kind` is null.
+    """Return the change data files of versions that have some, in the columns of `derived_changes`;
+    their rows have a change type each, and `kind` is null.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def recorded_changes(actions: DataFrame) -> DataFrame:
 
 
 def net_pairs(before: DataFrame, after: DataFrame, *, table_root: str, is_small: bool) -> DataFrame:
-    """The files that only one of two states of a table has, or that they have with different
+    """Return the files that only one of two states of a table has, or that they have with different
     deletion vectors, as pairs of actions that lead from one to the other.
 
     Parameters
@@ -151,7 +151,7 @@ def _entry(
     only: str = "NULL",
     has_row_ids: bool = True,
 ) -> str:
-    """SQL for the struct of one change."""
+    """Return SQL for the struct of one change."""
     row_ids = (f"{action}.{name}" if has_row_ids else "NULL" for name in _ENTRY[-2:])
     values = (
         f"CAST({kind} AS STRING)",

@@ -53,7 +53,7 @@ _CHANGES_NOTHING = " AND ".join(
 
 
 def with_change_columns(configuration: TableConfiguration) -> TableConfiguration:
-    """The configuration of a table whose rows are the changes of another.
+    """Return the configuration of a table whose rows are the changes of another.
 
     The version and the timestamp of a commit are the same for all the rows of a file, so they are
     partition columns.
@@ -79,8 +79,8 @@ class ChangedFiles:
     """
 
     def changes(self, state: TableState) -> DataFrame:
-        """The files to read, see `change_file_frames.derived_changes`; values that all rows of a
-        file share are among its partition values.
+        """Return the files to read, see `change_file_frames.derived_changes`; values that all rows
+        of a file share are among its partition values.
 
         Parameters
         ----------
@@ -90,13 +90,13 @@ class ChangedFiles:
         raise NotImplementedError
 
     def are_few(self, bound: int) -> bool:
-        """True if there are surely no more than a bound."""
+        """Return True if there are surely no more than a bound."""
         raise NotImplementedError
 
     def listed(
         self, state: TableState, skipping: DataSkipping | None, bound: int, *, tracks_rows: bool
     ) -> pa.Table | DataFrame:
-        """The list of files, see `LiveFiles.listed`."""
+        """Return the list of files, see `LiveFiles.listed`."""
         files = self.frame(state, skipping, tracks_rows=tracks_rows)
         version, few = state.log.segment.version, self.are_few(bound)
         listed = read_list(files, bound, version, few=few)
@@ -105,7 +105,7 @@ class ChangedFiles:
     def frame(
         self, state: TableState, skipping: DataSkipping | None, *, tracks_rows: bool
     ) -> DataFrame:
-        """The list of files as a lazy DataFrame, with the columns of `NativeScan.rows`."""
+        """Return the list of files as a lazy DataFrame, with the columns of `NativeScan.rows`."""
         changes = self.changes(state)
         if skipping is not None:
             changes = skipping.keep(changes)
@@ -147,7 +147,9 @@ class CommitChanges(ChangedFiles):
         return lines is not None and 2 * lines.num_rows <= bound
 
     def changes(self, state: TableState) -> DataFrame:
-        """The files to read, with the commit's version and timestamp among the partition values."""
+        """Return the files to read, with the commit's version and timestamp among the partition
+        values.
+        """
         commits = self.commits
         changes = derived_changes(
             commits.changes("add", "remove"),

@@ -37,8 +37,8 @@ def parse_where(
     *,
     names: RowNames = NO_NAMES,
 ) -> Predicate:
-    """The predicate of a condition in SQL text or a Column, in the form that the rules of data
-    skipping take.
+    """Return the predicate of a condition in SQL text or a Column, in the form that the rules of
+    data skipping take.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def parse_deterministic_where(
     operation: str,
     names: RowNames = NO_NAMES,
 ) -> Predicate:
-    """The predicate of a condition that selects the rows that an operation removes or replaces, as
-    of `parse_where`.
+    """Return the predicate of a condition that selects the rows that an operation removes or
+    replaces, as of `parse_where`.
 
     It is evaluated more than once, for files and for rows, so it must be deterministic.
 
@@ -105,8 +105,8 @@ def parse_deterministic_where(
 
 @unlogged_errors()
 def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str) -> DataFrame:
-    """The rows that a condition of an operation selects, checked as `parse_deterministic_where`
-    checks it.
+    """Return the rows that a condition of an operation selects, checked as
+    `parse_deterministic_where` checks it.
 
     Raises
     ------
@@ -146,15 +146,15 @@ def may_change(
     *,
     names: RowNames = NO_NAMES,
 ) -> bool:
-    """True if a valid condition may select other rows when it is evaluated again: it depends on the
-    current time or calls a function of the user's. Classic Spark only.
+    """Return True if a valid condition may select other rows when it is evaluated again: it depends
+    on the current time or calls a function of the user's. Classic Spark only.
     """
     return has_changing_condition(_filtered(spark, where, configuration.schema, names))
 
 
 def has_changing_condition(filtered: DataFrame) -> bool:
-    """True if the condition of a filter may select other rows when it is evaluated again, see
-    `may_change`.
+    """Return True if the condition of a filter may select other rows when it is evaluated again,
+    see `may_change`.
     """
     _, nodes = engine_of(filtered.sparkSession).plan_nodes(filtered)
     return not _CHANGING.isdisjoint(node.rpartition(".")[2] for node in nodes)
@@ -185,7 +185,7 @@ _SUBQUERIES = frozenset(("Exists", "InSubquery", "LateralSubquery", "ListQuery",
 def _refusal(
     error: AnalysisException, where: str | Column, schema: StructType
 ) -> ColumnNotFoundError | InvalidConditionError:
-    """The error of a condition that Spark refuses, without the plan that Spark's own adds."""
+    """Return the error of a condition that Spark refuses, without Spark's plan."""
     name = missing_column(error)
     if name is not None:
         return ColumnNotFoundError(column=name, available=schema.names)
@@ -196,7 +196,7 @@ def _refusal(
 
 
 def missing_column(error: AnalysisException) -> str | None:
-    """The name of the column that Spark does not find; None if it is another error."""
+    """Return the name of the column that Spark does not find; None if it is another error."""
     name = (error.getMessageParameters() or {}).get("objectName")
     if name is None or not str(error.getCondition()).startswith("UNRESOLVED_COLUMN"):
         return None
@@ -207,7 +207,7 @@ def missing_column(error: AnalysisException) -> str | None:
 
 
 def problem_of(error: AnalysisException) -> str:
-    """The sentence of Spark's error, without its condition, SQLSTATE and plan."""
+    """Return the sentence of Spark's error, without its condition, SQLSTATE and plan."""
     found = _PROBLEM.search(str(error))
     return str(error).strip().partition("\n")[0] if found is None else found["problem"]
 
@@ -216,13 +216,13 @@ _PROBLEM = re.compile(r"\[[A-Z0-9_.]+\] (?P<problem>.*?)(?= SQLSTATE: |\n|$)")
 
 
 def shown(expression: str | Column) -> str:
-    """The text of an expression in an error."""
+    """Return the text of an expression in an error."""
     text = str(expression)
     return text if isinstance(expression, str) else text.removeprefix("Column<'")[:-2]
 
 
 def is_of_several_rows(error: AnalysisException) -> bool:
-    """True if Spark refuses a condition for an aggregate or window function or a generator."""
+    """Return True if Spark refuses an aggregate or window function or a generator."""
     return str(error.getCondition()).startswith(_NOT_OF_A_ROW)
 
 
@@ -251,7 +251,7 @@ def _predicate(
 def with_partition_terms(
     spark: SparkSession, predicate: Predicate, configuration: TableConfiguration
 ) -> Predicate:
-    """The predicate with the conditions on generated partition columns that it implies."""
+    """Return the predicate with the conditions on generated partition columns that it implies."""
     predicate = with_value_lists(predicate, configuration.schema)
     if not is_supported(configuration.protocol, TableFeature.GENERATED_COLUMNS):
         return predicate

@@ -67,7 +67,7 @@ _KEPT_VERSIONS = 2
 
 
 def columns_with_bitmaps(request: ScanRequest) -> StructType:
-    """The columns that Spark reads, at most, of files with deletion vectors."""
+    """Return the columns that Spark reads, at most, of files with deletion vectors."""
     stored = [column.stored for column in request.row_columns if column.stored is not None]
     row_index = StructField(ROW_INDEX, LongType())
     of_files = request.partition_columns.values()
@@ -108,7 +108,7 @@ class DeferredScan:
     followed: FollowedTable | None = None
 
     def rows(self) -> DataFrame:
-        """The rows of the table, in the columns of the request's `output`. Starts no job."""
+        """Return the rows of the table, in the columns of the request's `output`. Starts no job."""
         stored = StructType(list(self._sources.values()))
         files: LateFiles | FollowingFiles
         files = LateFiles(
@@ -131,7 +131,7 @@ class DeferredScan:
         }
 
     def _rows(self, files: LateFiles | FollowingFiles, *, with_vectors: bool) -> DataFrame:
-        """The rows of the files with deletion vectors, or of those without."""
+        """Return the rows of the files with deletion vectors, or of those without."""
         request = self.request
         fields = [  # in the order of `LateFiles._grouped`
             StructField(name, as_nullable(field.dataType))
@@ -212,7 +212,7 @@ class LateFiles:
         *,
         with_vectors: bool,
     ) -> ListedFiles:
-        """The files with or without deletion vectors, see `LateRelation.list_files`."""
+        """Return the files with or without deletion vectors, see `LateRelation.list_files`."""
         listing = self._listing(self._predicate(filters, has_user_functions))
         with self._lock:
             if with_vectors not in listing.groups:
@@ -221,7 +221,7 @@ class LateFiles:
         return listing.groups[with_vectors]
 
     def size(self, query: QueryId) -> int | None:  # noqa: ARG002 - as above
-        """The size of all files, see `LateRelation.size_bytes`."""
+        """Return the size of all files, see `LateRelation.size_bytes`."""
         return self.size_bytes
 
     def check(self, files: Sequence[str], uris: Sequence[str], empty: Sequence[str]) -> None:
@@ -303,7 +303,7 @@ class LateFiles:
             )
 
     def _grouped(self, files: pa.Table, *, with_vectors: bool) -> ListedFiles:
-        """The files by their partition values, row ids and bitmaps."""
+        """Return the files by their partition values, row ids and bitmaps."""
         request, listing = self.request, self.listing
         if "deletionVector" in files.column_names:
             has_vector = files["deletionVector"].is_valid()
@@ -372,12 +372,12 @@ class FollowingFiles:
         *,
         with_vectors: bool,
     ) -> ListedFiles:
-        """The files with or without deletion vectors, see `LateRelation.list_files`."""
+        """Return the files with or without deletion vectors, see `LateRelation.list_files`."""
         files = self._files(query)
         return files.listed(filters, has_user_functions, query, with_vectors=with_vectors)
 
     def size(self, query: QueryId) -> int | None:
-        """The size of all files, see `LateRelation.size_bytes`."""
+        """Return the size of all files, see `LateRelation.size_bytes`."""
         return self._files(query).size_bytes
 
     def _files(self, query: QueryId) -> LateFiles:

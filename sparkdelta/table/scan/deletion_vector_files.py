@@ -45,7 +45,7 @@ _OPTIONS = {"__globPaths__": "false", "ignoreMissingFiles": "false", "ignoreCorr
 
 
 def decoded_bytes(files: pa.Table) -> int:
-    """An upper bound of the size of the decoded bitmaps of files.
+    """Return an upper bound of the size of the decoded bitmaps of files.
 
     A chunk with a deleted row takes `_CHUNK_BYTES`. There are at most as many as deleted rows, as
     containers that fit the serialized size, and as chunks of the file's rows.

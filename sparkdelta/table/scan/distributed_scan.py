@@ -41,7 +41,7 @@ class DistributedScan:
     request: ScanRequest
 
     def rows(self, files: DataFrame) -> DataFrame:
-        """The rows that the request asks for, in the columns of its `output`.
+        """Return the rows that the request asks for, in the columns of its `output`.
 
         One Spark job sums up the files' sizes, for the number of tasks; the rows stay lazy.
 
@@ -83,7 +83,7 @@ class DistributedScan:
         return task_count(row["cost"])
 
     def _known(self, files: DataFrame, columns: list[RowColumn]) -> DataFrame:
-        """The columns that workers need of each file, with typed partition values."""
+        """Return the columns that workers need of each file, with typed partition values."""
         defaults = {c.default for c in columns}
         # A file to be rewritten has a deletion vector in any table.
         has_vectors = VECTOR in files.columns

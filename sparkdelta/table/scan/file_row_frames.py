@@ -27,7 +27,7 @@ _WORDS = "sparkdelta:words"
 
 
 def path_of_uri(uri: str) -> str:
-    """SQL that converts the URI of a file in a scan to a decoded path, as
+    """Return SQL that converts the URI of a file in a scan to a decoded path, as
     `base.protocol.file_paths.plain_path`.
 
     Hadoop's URIs have single slashes, but may have an empty authority.
@@ -39,12 +39,12 @@ def path_of_uri(uri: str) -> str:
 
 
 def uri_key(uri: Column) -> Column:
-    """A key to join rows with files: a hash is cheaper to compare than a URI."""
+    """Return a key to join rows with files: a hash is cheaper to compare than a URI."""
     return F.xxhash64(uri)
 
 
 def stamp_key(size_bytes: int, modification_time_ms: int) -> int:
-    """A key of the file's size and modification time, which are constant in a batch of rows.
+    """Return a key of the file's size and modification time, which are constant in a batch of rows.
 
     Two files may have the same key.
     """
@@ -53,7 +53,7 @@ def stamp_key(size_bytes: int, modification_time_ms: int) -> int:
 
 
 def with_file(rows: DataFrame, metadata: Column, *more: Column, by_stamp: bool) -> DataFrame:
-    """The rows of a Parquet scan with the key of their file and their position in it.
+    """Return the rows of a Parquet scan with the key of their file and their position in it.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def join_files(rows: DataFrame, files: DataFrame, *, has_bitmaps: bool) -> DataF
 
 
 def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
-    """The rows that bitmaps do not delete, for bitmaps too large to be broadcast: rows and chunks
-    are shuffled by file and chunk.
+    """Return the rows that bitmaps do not delete, for bitmaps too large to be broadcast: rows and
+    chunks are shuffled by file and chunk.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def without_deleted_rows(rows: DataFrame, bitmaps: DataFrame) -> DataFrame:
 
 
 def except_on_deleted_rows(condition: str | Column) -> Column:
-    """A condition that Spark does not evaluate on rows that a deletion vector deletes.
+    """Return a condition that Spark does not evaluate on rows that a deletion vector deletes.
 
     Otherwise Spark evaluates it on the rows of the scan, before they are joined with bitmaps, and
     a condition that fails for a deleted row fails the query.

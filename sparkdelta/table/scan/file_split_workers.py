@@ -31,7 +31,7 @@ def scan_cost(size: Column) -> Column:
 
 
 def task_count(cost: float, *, split_bytes: int = SPLIT_BYTES) -> int:
-    """The number of tasks for a cost of `scan_cost`."""
+    """Return the number of tasks for a cost of `scan_cost`."""
     return max(1, min(math.ceil(cost / split_bytes), _MAX_TASKS))
 
 
@@ -40,7 +40,7 @@ _MAX_SIZE = 1 << 62  # the sum with a split's size must not overflow
 
 
 def file_splits(files: DataFrame, *, tasks: int, split_bytes: int = SPLIT_BYTES) -> DataFrame:
-    """A row for every split of every file, spread over tasks.
+    """Return a row for every split of every file, spread over tasks.
 
     They are spread round-robin: as most are of one size, tasks get about the same bytes.
 

@@ -27,7 +27,7 @@ def known_files(
     has_vectors: bool,
     tracks_rows: bool = False,
 ) -> pa.Table:
-    """The columns that scans need of each file, see `NativeScan.rows`.
+    """Return the columns that scans need of each file, see `NativeScan.rows`.
 
     Parameters
     ----------

@@ -48,8 +48,8 @@ class LiveFiles:
     tracks_rows: bool
 
     def listed(self, bound: int) -> pa.Table | DataFrame:
-        """The list of files, see `NativeScan.rows`: a table on the driver if there are at most as
-        many as a bound, else a DataFrame.
+        """Return the list of files, see `NativeScan.rows`: a table on the driver if there are at
+        most as many as a bound, else a DataFrame.
         """
         state, log = self.state, self.state.log
         if state.known is not None:
@@ -78,7 +78,7 @@ class LiveFiles:
         return listed
 
     def frame(self) -> DataFrame:
-        """The list of files as a lazy DataFrame."""
+        """Return the list of files as a lazy DataFrame."""
         fields = ["path", "partitionValues", "size"]
         if self._has_vectors:
             fields += ["deletionVector"]
@@ -149,7 +149,7 @@ def skipping_of(state: TableState, predicate: Predicate | None) -> DataSkipping 
 
 
 def has_vectors(configuration: TableConfiguration) -> bool:
-    """True if files may have deletion vectors."""
+    """Return True if files may have deletion vectors."""
     return is_supported(configuration.protocol, TableFeature.DELETION_VECTORS)
 
 
@@ -175,8 +175,8 @@ def file_columns(
     has_vectors: bool,
     tracks_rows: bool = False,
 ) -> list[str]:
-    """SQL of the columns that scans need of each file, see `NativeScan.rows`, of rows with the
-    fields of add actions and NUM_RECORDS.
+    """Return SQL of the columns that scans need of each file, see `NativeScan.rows`, of rows with
+    the fields of add actions and NUM_RECORDS.
     """
     columns = [f"{absolute_path('path', table_root=table_root)} AS file", "size"]
     columns += partition_texts(configuration)
@@ -192,8 +192,8 @@ def file_columns(
 
 
 def partition_texts(configuration: TableConfiguration) -> list[str]:
-    """SQL of the partition values of a file, as text: the scan types them beside its files, without
-    another way through Arrow.
+    """Return SQL of the partition values of a file, as text: the scan types them beside its files,
+    without another way through Arrow.
     """
     return [
         f"try_element_at(partitionValues, {text_literal(key)}) AS {quoted(partition_column(index))}"

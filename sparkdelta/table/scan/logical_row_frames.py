@@ -18,7 +18,8 @@ from sparkdelta.base.schema.table_schema import as_nullable, quoted, without_voi
 
 
 def logical_column(column: Column, *, stored: DataType | None, logical: DataType) -> Column:
-    """A column as the table's schema names it at every level, with `void` fields put back as nulls.
+    """Return a column as the table's schema names it at every level, with `void` fields put back as
+    nulls.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class NativeScan:
     request: ScanRequest
 
     def rows(self, files: pa.Table) -> DataFrame:
-        """The rows that the request asks for, in the columns of its `output`.
+        """Return the rows that the request asks for, in the columns of its `output`.
 
         Files without a deletion vector are a plain Parquet scan with at most a projection above it;
         files with one go through their bitmaps.
@@ -124,7 +124,7 @@ class NativeScan:
         return self.request.wants_row_tracking or self.request.of_changes
 
     def _layers(self, files: pa.Table) -> list[pa.Table]:
-        """Files grouped so that in each group a directory has one tuple of partition values.
+        """Return files grouped so that in each group a directory has one tuple of partition values.
 
         Then Spark attaches the values by directory, at no cost per row. Where rows are joined with
         their files anyway, and where it would take too many groups, all stay in one.
@@ -148,7 +148,9 @@ class NativeScan:
         return [files.filter(pc.equal(numbers, layer)) for layer in range(max(layers) + 1)]
 
     def _by_field_names(self, files: pa.Table) -> list[tuple[pa.Table, dict[int, str]]]:
-        """Files grouped by the names of their field ids, where Spark cannot match columns by id."""
+        """Return files grouped by the names of their field ids, where Spark cannot match columns by
+        id.
+        """
         by_id = self.request.configuration.column_mapping is ColumnMappingMode.ID
         if not by_id or engine_of(self.spark).can("match field ids"):
             return [(files, {})]
@@ -232,7 +234,7 @@ class NativeScan:
         return rows.filter(except_on_deleted_rows(wanted.condition)).drop(IS_DELETED)
 
     def _of_files(self, known: pa.Table, *, joins_partitions: bool) -> DataFrame:
-        """The columns of the log that rows need of their file, a row per file.
+        """Return the columns of the log that rows need of their file, a row per file.
 
         Parameters
         ----------
@@ -272,7 +274,7 @@ class NativeScan:
         return of_files
 
     def _with_bitmaps(self, known: pa.Table) -> pa.Table:
-        """The files with CHUNKS, a column of their bitmaps, if these are few."""
+        """Return the files with CHUNKS, a column of their bitmaps, if these are few."""
         bitmaps = known_bitmaps(self.spark, known, self.request)
         return known if bitmaps is None else known.append_column(CHUNKS, bitmaps)
 
@@ -300,7 +302,7 @@ class NativeScan:
         return bitmaps.selectExpr(f"file AS {quoted(_ENTRY)}", f"chunks AS {quoted(chunks)}")
 
     def _partition_directories(self, files: pa.Table) -> PartitionDirectories | None:
-        """The partition values by directory, where every directory has one tuple of them."""
+        """Return the partition values by directory, where every directory has one tuple of them."""
         names = self._partition_names
         if not names or self._joins_files or is_hidden(files["file"][0].as_py()):
             return None
@@ -327,7 +329,7 @@ class NativeScan:
         return list(self.request.partition_columns)
 
     def _stored_fields(self, names: Mapping[int, str]) -> dict[str, StructField]:
-        """The columns to read from data files, by the name in the result."""
+        """Return the columns to read from data files, by the name in the result."""
         return {
             column.field.name: named_by_file(column.stored, names) if names else column.stored
             for column in self.request.row_columns
@@ -335,7 +337,9 @@ class NativeScan:
         }
 
     def _logical_columns(self, stored: Mapping[str, StructField]) -> list[Column | str]:
-        """The columns of the result, of rows with the columns of the scan and of their files."""
+        """Return the columns of the result, of rows with the columns of the scan and of their
+        files.
+        """
         sources: dict[str, tuple[Column | str, DataType]] = {}
         for column in self.request.row_columns:
             name, data_type, values = column.field.name, column.field.dataType, []
@@ -358,13 +362,13 @@ class NativeScan:
 
 
 def _are_names_of(columns: Sequence[Column | str], fields: Iterable[StructField]) -> bool:
-    """True if the columns are exactly the fields, in order, each given by its quoted name."""
+    """Return True if the columns are exactly the fields, in order, given by quoted names."""
     names = [column for column in columns if isinstance(column, str)]
     return len(names) == len(columns) and names == [quoted(field.name) for field in fields]
 
 
 def has_large_bitmaps(files: pa.Table) -> bool:
-    """True if the bitmaps of files, as `NativeScan.rows` takes them, are too large for every
+    """Return True if the bitmaps of files, as `NativeScan.rows` takes them, are too large for every
     executor.
     """
     size, of_vector = 0, ["deletionVector", "numRecords"]
@@ -379,8 +383,8 @@ def _split(files: pa.Table, condition: pa.Array) -> list[pa.Table]:
 
 
 def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
-    """The files with FILE_URI and _ENTRY, and with FILE_KEY where each has a size and modification
-    time of its own.
+    """Return the files with FILE_URI and _ENTRY, and with FILE_KEY where each has a size and
+    modification time of its own.
     """
     names = files["file"].to_pylist()
     uris = pa.array([scanned.uris[name] for name in names])
@@ -396,18 +400,18 @@ def _with_keys(files: pa.Table, scanned: DataFiles) -> pa.Table:
 
 
 def _directories(files: pa.Table) -> pa.ChunkedArray:
-    """The directory of each file, with single slashes as Hadoop has them."""
+    """Return the directory of each file, with single slashes as Hadoop has them."""
     folded = pc.replace_substring_regex(files["file"], "([^:])/+", r"\1/")
     return pc.replace_substring_regex(folded, "/[^/]*$", "")
 
 
 def _has_vectors(files: pa.Table) -> bool:
-    """True if the files of a group have deletion vectors: all have, or none."""
+    """Return True if the files of a group have deletion vectors: all have, or none."""
     return "deletionVector" in files.column_names and _with_vectors(files)[0].as_py()
 
 
 def _with_vectors(files: pa.Table) -> pa.Array:
-    """A mask of the entries of files that have a deletion vector in at least one entry."""
+    """Return a mask of the entries of files that have a deletion vector in at least one entry."""
     has_vector = files["deletionVector"].is_valid()
     if ONLY in files.column_names:
         has_vector = pc.or_(has_vector, files[ONLY].is_valid())

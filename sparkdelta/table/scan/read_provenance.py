@@ -28,12 +28,12 @@ _AND_LATER = "+"
 
 
 def read_mark(table_root: str, version: Version) -> Mapping[str, str]:
-    """A read option without effect that names the table and the version."""
+    """Return a read option without effect that names the table and the version."""
     return {_MARK: f"{version} {table_root}"}
 
 
 def following_mark(table_root: str, version: Version) -> Mapping[str, str]:
-    """The option of a scan that follows the table from a version on."""
+    """Return the option of a scan that follows the table from a version on."""
     return {_MARK: f"{version}{_AND_LATER} {table_root}"}
 
 

@@ -28,7 +28,7 @@ class RowNames:
     frame: DataFrame | None = None
 
     def given_to(self, rows: DataFrame) -> DataFrame:
-        """Rows of the table, on which such expressions can be evaluated."""
+        """Return rows of the table, on which such expressions can be evaluated."""
         if self.frame is not None:
             rows = engine_of(rows.sparkSession).with_columns_of(rows, self.frame)
         return rows if self.alias is None else rows.alias(self.alias)
@@ -38,8 +38,8 @@ NO_NAMES = RowNames()
 
 
 def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame:
-    """A DataFrame without rows whose columns can be used in place of those of some rows; on Spark
-    Connect, where that is not possible, the rows.
+    """Return a DataFrame without rows whose columns can be used in place of those of some rows; on
+    Spark Connect, where that is not possible, the rows.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ class Scan:
     )
 
     def with_aliases(self, names: RowNames) -> Scan:
-        """The same scan with other names for the rows in `where`."""
+        """Return the same scan with other names for the rows in `where`."""
         return replace(self, _names=names)
 
     @property
@@ -131,8 +131,8 @@ class Scan:
         return self._request(frozenset(), None).output
 
     def with_known_files(self, row_predicate: Predicate | None = None) -> Scan:
-        """The same scan with its files read from the log once for all later uses, if they are no
-        more than `MAX_KNOWN_FILES`.
+        """Return the same scan with its files read from the log once for all later uses, if they
+        are no more than `MAX_KNOWN_FILES`.
 
         Parameters
         ----------
@@ -161,15 +161,17 @@ class Scan:
         return replace(self, _state=state, _predicate=predicate)
 
     def select(self, columns: Sequence[str] | None) -> Scan:
-        """The same scan with only these columns; None for all."""
+        """Return the same scan with only these columns; None for all."""
         return replace(self, columns=None if columns is None else tuple(columns))
 
     def with_changes(self) -> Scan:
-        """The same scan for files given to `rows_of`, of which each may have several changes."""
+        """Return the same scan for files given to `rows_of`, of which each may have several
+        changes.
+        """
         return replace(self, changes=ChangedFiles())
 
     def with_given_files(self, *, tracks_rows: bool) -> Scan:
-        """The same scan, whose list of files is read once.
+        """Return the same scan, whose list of files is read once.
 
         Parameters
         ----------
@@ -185,7 +187,7 @@ class Scan:
         return self._state.known
 
     def files(self, *, with_json: bool = False) -> DataFrame:
-        """The data files that the scan reads: the columns of `Snapshot.add_files`.
+        """Return the data files that the scan reads: the columns of `Snapshot.add_files`.
 
         Files without a row that matches `where` are left out, as far as partition values and
         statistics show. The DataFrame is lazy.
@@ -202,7 +204,7 @@ class Scan:
         return self._state.adds(with_json=with_json, skipping=self._skipping)
 
     def to_df(self) -> DataFrame:
-        """The rows, in the columns and types of the table's schema.
+        """Return the rows, in the columns and types of the table's schema.
 
         Without `where`, on classic Spark, files are chosen when a query runs, by all its filters;
         `listing` tells. Otherwise the list of up to `max_driver_files` files is read by the driver
@@ -260,7 +262,7 @@ class Scan:
     def rows_with(
         self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None
     ) -> DataFrame:
-        """The rows that match `where`: the table's columns, then metadata columns.
+        """Return the rows that match `where`: the table's columns, then metadata columns.
 
         Of the table's columns there are at least those of `columns` and `where`. Lazy, and not
         shuffled, see `not_shuffled`.
@@ -280,9 +282,9 @@ class Scan:
             return self._rows(files, self._condition, *metadata_columns)
 
     def not_shuffled(self, files: pa.Table | DataFrame) -> pa.Table | DataFrame:
-        """The files as a DataFrame if their bitmaps are too large for every executor: workers read
-        these, and rows are not shuffled. Of use where workers can reach the files, which they
-        may not on HDFS.
+        """Return the files as a DataFrame if their bitmaps are too large for every executor:
+        workers read these, and rows are not shuffled. Of use where workers can reach the files,
+        which they may not on HDFS.
 
         Parameters
         ----------
@@ -298,7 +300,7 @@ class Scan:
         return arrow_frame(spark, files) if moves and is_reached else files
 
     def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
-        """The rows of the given files that match `where`; otherwise like `rows_with`.
+        """Return the rows of the given files that match `where`; otherwise like `rows_with`.
 
         Parameters
         ----------
@@ -309,7 +311,8 @@ class Scan:
             return self._rows(files, self._condition, *metadata_columns)
 
     def matching_files(self) -> MatchingFiles:
-        """The files with matching rows, found by reading those that may have some, and their rows.
+        """Return the files with matching rows, found by reading those that may have some, and their
+        rows.
 
         If more than `max_driver_files` files may have some, it is all of these.
         """
@@ -345,7 +348,7 @@ class Scan:
         return MatchingFiles(adds, found, kept)
 
     def report(self, *, full: bool = False) -> ScanReport:
-        """The files and bytes left after each step, and the use of each condition.
+        """Return the files and bytes left after each step, and the use of each condition.
 
         Without `full`, only the files left in the end are counted, as `files` finds them; the
         number of all files comes from the version checksum, or from the tags of the sidecars of a
@@ -385,7 +388,7 @@ class Scan:
         condition: RowCondition | None,
         *metadata_columns: MetadataColumn,
     ) -> DataFrame:
-        """The rows of files that match a condition: a native scan of a table of files, a
+        """Return the rows of files that match a condition: a native scan of a table of files, a
         distributed scan of a DataFrame of files.
         """
         request = self._request(frozenset(metadata_columns) | self._tracking_columns, condition)
@@ -476,7 +479,7 @@ class Scan:
         )
 
     def _columns_read(self) -> frozenset[str] | None:
-        """The columns that the result and the condition need; None for all of them."""
+        """Return the columns that the result and the condition need; None for all of them."""
         if self.columns is None:
             return None
         predicate = None if self._skipping is None else self._skipping.predicate
@@ -492,8 +495,8 @@ class Scan:
         return frozenset(name for name in asked | needed if name is not None)
 
     def _files_to_read(self, *, tracks_rows: bool = False) -> pa.Table | DataFrame:
-        """The list of files, in the form that chooses the scan: a table on the driver if there are
-        at most `max_driver_files`, else a DataFrame.
+        """Return the list of files, in the form that chooses the scan: a table on the driver if
+        there are at most `max_driver_files`, else a DataFrame.
 
         Parameters
         ----------
@@ -524,7 +527,9 @@ class Scan:
         return bool(self._tracking_columns)
 
     def _output(self) -> list[Column]:
-        """The columns asked for, in order; names match in any case and may be quoted or nested."""
+        """Return the columns asked for, in order; names match in any case and may be quoted or
+        nested.
+        """
         names = self._state.configuration.schema.names
         if self.columns is None:
             return [F.col(quoted(name)) for name in names]
@@ -550,7 +555,7 @@ class Scan:
 
 
 def _files_at(files: pa.Table, paths: Collection[str]) -> pa.Table:
-    """The files at some paths, which are spelled as `plain_path` spells them."""
+    """Return the files at some paths, which are spelled as `plain_path` spells them."""
     is_there = [plain_path(file) in paths for file in files["file"].to_pylist()]
     return files.filter(pa.array(is_there, pa.bool_()))
 
@@ -566,7 +571,7 @@ def _check_fields(schema: StructType, name: str) -> None:
 
 
 def _first_part(name: str) -> str:
-    """The first part of a name with dots, in lower case; empty if the name is not valid."""
+    """Return the first part of a name with dots, in lower case; empty if the name is not valid."""
     try:
         return name_key(name_parts(name)[0])
     except UnusableError:

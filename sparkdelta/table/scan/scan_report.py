@@ -77,7 +77,7 @@ class ScanReport:
     is_full: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain dicts, lists, texts, numbers, booleans and None."""
+        """Return the report as plain dicts, lists, texts, numbers, booleans and None."""
         conditions = [asdict(use) for use in self.conditions]
         return {**asdict(self), "conditions": conditions, "listing": self.listing.value}
 
@@ -108,7 +108,7 @@ class ScanReport:
         return f"<div>{title}{picture}{uses}<p><small>{notes}</small></p></div>"
 
     def _steps(self) -> list[tuple[str, FileCount | None, str]]:
-        """Each step's name and count, and the text to show for an unknown count."""
+        """Return each step's name and count, and the text to show for an unknown count."""
         steps: list[tuple[str, FileCount | None, str]] = [
             ("in the table", self.snapshot, _UNKNOWN),
             ("after partition values", self.after_partition_values, _SKIPPED),
@@ -139,7 +139,7 @@ class ScanReport:
             yield _NOT_COUNTED
 
     def _bars(self) -> Iterator[str]:
-        """A bar for each step; its length is the share of the files."""
+        """Yield a bar for each step; its length is the share of the files."""
         steps = self._steps()
         most = max([1, *(count.files for _, count, _ in steps if count is not None)])
         for number, (name, count, other) in enumerate(steps):
@@ -168,7 +168,7 @@ def counted_report(
     checksum: VersionChecksum | None,
     listing: FileListingMode,
 ) -> ScanReport:
-    """A report that counts only the files of the scan.
+    """Return a report that counts only the files of the scan.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def counted_report(
 def full_report(
     state: TableState, skipping: DataSkipping | None, listing: FileListingMode
 ) -> ScanReport:
-    """A report that counts every step by one read of the whole log."""
+    """Return a report that counts every step by one read of the whole log."""
     version = state.log.segment.version
     if skipping is None:
         (kept,) = _counts(state.scan_files("size"), F.lit(True), version=version)
@@ -220,7 +220,7 @@ def full_report(
 
 
 def _counts(files: DataFrame, *steps: Column, version: Version) -> list[FileCount]:
-    """Files and bytes left after each step, in one query."""
+    """Return files and bytes left after each step, in one query."""
     totals = [
         total.alias(f"{name}{number}")
         for number, step in enumerate(steps)
@@ -266,7 +266,7 @@ def _size(size_bytes: int) -> str:
 
 
 def _aligned(rows: Sequence[tuple[str, ...]], *, right: bool = False) -> list[str]:
-    """Rows as lines with columns under each other; all but the first aligned right."""
+    """Return rows as lines with columns under each other; all but the first aligned right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

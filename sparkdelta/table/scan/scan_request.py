@@ -199,7 +199,7 @@ class ScanRequest:
         return StructType([*fields, *self._metadata_fields])
 
     def typed_partition_values(self) -> list[Column]:
-        """The wanted partition values of a file list, under the same names."""
+        """Return the wanted partition values of a file list, under the same names."""
         return [
             F.expr(
                 typed_partition_value(quoted(name), field, time_zone=self.partition_time_zone)
@@ -210,7 +210,7 @@ class ScanRequest:
     def logical_columns(
         self, sources: Mapping[str, tuple[Column | str, DataType]]
     ) -> list[Column | str]:
-        """The columns of `output`.
+        """Return the columns of `output`.
 
         Parameters
         ----------
@@ -257,26 +257,26 @@ class ScanRequest:
 
 
 def partition_column(index: int) -> str:
-    """The column of a file list that has the text of a partition value."""
+    """Return the column of a file list that has the text of a partition value."""
     return f"sparkdelta:partition_{index}"
 
 
 def default_value(column: RowColumn, row_index: Column) -> Column:
-    """The value of a column in rows whose data file has none."""
+    """Return the value of a column in rows whose data file has none."""
     default = F.col(str(column.default))
     return default + row_index if column.adds_position else default
 
 
 def row_id_columns(action: str = "") -> list[str]:
-    """SQL of the columns of a file list for row ids, given rows with the fields of the log, or with
-    a struct that has them.
+    """Return SQL of the columns of a file list for row ids, given rows with the fields of the log,
+    or with a struct that has them.
     """
     prefix = f"{action}." if action else ""
     return [f"{prefix}{field} AS {quoted(column)}" for column, field in ROW_ID_FIELDS.items()]
 
 
 def _visible_metadata(field: StructField) -> dict[str, object]:
-    """A field's metadata without the parts that only the log needs, as delta-spark shows it."""
+    """Return a field's metadata as delta-spark shows it, without what only the log needs."""
     return {
         key: value
         for key, value in (field.metadata or {}).items()

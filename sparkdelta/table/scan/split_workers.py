@@ -272,7 +272,7 @@ class _Split:
 
 
 def _kept(deleted: Chunks, only: Chunks | None, position: int, count: int) -> pa.Array | None:
-    """A mask of the rows to keep in a range of the file; None for all of them."""
+    """Return a mask of the rows to keep in a range of the file; None for all of them."""
     if not count:
         return None
     flags = deleted_rows(deleted, position, count)

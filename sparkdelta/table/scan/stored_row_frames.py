@@ -56,7 +56,7 @@ def with_void_columns(rows: DataFrame, schema: StructType) -> DataFrame:
 
 
 def _void_paths(struct: StructType, path: str = "") -> Iterator[str]:
-    """The outermost fields that files do not hold, as Spark writes paths of fields."""
+    """Yield the outermost fields that files do not hold, as Spark writes paths of fields."""
     for field in struct.fields:
         inner = f"{path}{quoted(field.name)}"
         if without_void(field.dataType) is None:
