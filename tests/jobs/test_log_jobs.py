@@ -101,6 +101,7 @@ def test_repair(run: Run, tmp_path: Path) -> None:
     assert run(repair, [str(table)])[1]["version"] == 1
 
 
+@pytest.mark.full
 def test_convert(run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "directory"
     code, result, _ = run(convert, [str(directory)])

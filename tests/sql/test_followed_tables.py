@@ -166,6 +166,7 @@ def _append_by_another_engine(table: Path) -> None:
     (log / f"{1:020}.json").write_text(json.dumps(action) + "\n")
 
 
+@pytest.mark.full
 def test_rows_of_an_altered_target_are_inserted_and_merged(
     enabled: SparkSession, table: str
 ) -> None:

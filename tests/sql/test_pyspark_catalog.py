@@ -186,6 +186,7 @@ def test_an_external_table_is_created_by_its_old_method(
         enabled.sql("DROP TABLE IF EXISTS cat_e")
 
 
+@pytest.mark.full
 def test_catalog_and_descriptions_show_kind_owner_and_comment(
     enabled: SparkSession, table_path: str
 ) -> None:

@@ -80,6 +80,7 @@ def test_overwrites_replace_partitions_by_setting(enabled: SparkSession, table_p
         assert _rows(enabled, table_path) == [(9, "a")], "the option counts"
 
 
+@pytest.mark.full
 def test_schemas_evolve_by_setting(enabled: SparkSession, table_path: str) -> None:
     name, evolving = f"delta.`{table_path}`", {f"{_DELTA}.schema.autoMerge.enabled": "true"}
 
@@ -149,6 +150,7 @@ def test_new_tables_have_default_properties(
         enabled.range(1).write.format("delta").save(paths[6])
 
 
+@pytest.mark.full
 def test_commits_have_the_metadata_of_the_setting(enabled: SparkSession, table_path: str) -> None:
     name = f"delta.`{table_path}`"
     table_of = DeltaTable.forPath
@@ -179,6 +181,7 @@ def test_commits_have_the_metadata_of_the_setting(enabled: SparkSession, table_p
         assert metadata() is None, "our function depends on no setting"
 
 
+@pytest.mark.full
 def test_changes_of_an_application_are_committed_once(
     enabled: SparkSession, table_path: str
 ) -> None:

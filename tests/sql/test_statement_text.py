@@ -403,6 +403,7 @@ def test_refused_statements_change_nothing(enabled: SparkSession, table_path: st
     assert load_snapshot(enabled, table_path).version == 0
 
 
+@pytest.mark.full
 def test_explain_shows_the_plan_of_a_change_that_is_not_made(
     enabled: SparkSession, table_path: str
 ) -> None:
@@ -428,6 +429,7 @@ def test_explain_shows_the_plan_of_a_change_that_is_not_made(
     assert load_snapshot(enabled, table_path).version == 0
 
 
+@pytest.mark.full
 def test_from_with_several_inserts_fills_each_table(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     enabled.range(4).write.format("delta").save(table_path)
@@ -467,6 +469,7 @@ def test_execute_immediate_runs_statements_on_delta_tables(
         sql("EXECUTE IMMEDIATE nope")
 
 
+@pytest.mark.full
 def test_update_takes_values_of_subqueries(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     sql(f"CREATE TABLE {t} (id INT, s STRING, b BINARY, d DECIMAL(5, 2), at TIMESTAMP) USING delta")

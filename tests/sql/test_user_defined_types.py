@@ -26,6 +26,7 @@ def _vectors(rows: DataFrame) -> dict[int, object]:
     return {row["id"]: row["features"] for row in rows.collect()}
 
 
+@pytest.mark.full
 def test_vectors_are_written_read_and_changed(enabled: SparkSession, table_path: str) -> None:
     name, rows = f"delta.`{table_path}`", _features(enabled)
     rows.write.format("delta").option("delta.enableDeletionVectors", "true").save(table_path)

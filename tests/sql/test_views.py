@@ -111,6 +111,7 @@ def test_a_view_of_views_queries_and_versions(enabled: SparkSession, database: s
         sql("SELECT * FROM low VERSION AS OF 1")
 
 
+@pytest.mark.full
 def test_a_view_is_the_source_of_changes(enabled: SparkSession, database: str) -> None:
     sql = enabled.sql
     sql("CREATE VIEW v AS SELECT id + 1 AS id, s FROM t")

@@ -70,6 +70,7 @@ def _field(data_type: str) -> StructField:
     return StructField("p", _parse_datatype_json_string(json.dumps(data_type)))
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("hostile")
 def test_values_of_every_type(spark: SparkSession) -> None:
     """PROTOCOL.md#partition-value-serialization"""

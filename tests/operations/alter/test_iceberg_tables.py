@@ -192,6 +192,7 @@ def test_incompatible_tables_are_not_created(  # type: ignore[no-untyped-def]
     assert not Path(table_path).exists()
 
 
+@pytest.mark.full
 def test_version_3(spark: SparkSession, table_path: str) -> None:
     """protocol_rfcs/iceberg-compat-v3.md: rows are tracked, in columns with ids of their own;
     variants and deletion vectors are allowed."""

@@ -184,6 +184,7 @@ def test_versions_without_a_change(spark: SparkSession, tmp_path: Path) -> None:
     assert changes(read_changes(spark, path, start_version=1, end_version=2)) == Counter()
 
 
+@pytest.mark.full
 def test_changed_schemas(spark: SparkSession, tmp_path: Path) -> None:
     """Columns may be added; with mapped columns, the end of the range has the schema."""
     path = str(tmp_path / "t")

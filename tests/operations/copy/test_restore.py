@@ -139,6 +139,7 @@ def test_row_ids_are_those_of_before_they_were_dropped(
     assert not files.filter("baseRowId IS NULL OR defaultRowCommitVersion IS NULL").count()
 
 
+@pytest.mark.full
 def test_the_table_is_that_of_then(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#change-metadata: schema and properties go back, the protocol does not.
 

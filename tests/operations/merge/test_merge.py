@@ -78,6 +78,7 @@ def actions(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("properties", "partition_by", "is_large"),
     [

@@ -85,6 +85,7 @@ def test_commits_write_the_manifests_that_they_change(
     assert manifests(target) == found
 
 
+@pytest.mark.full
 def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     write_delta(spark.range(0, 8, 1, 2), path, properties=VECTORS)

@@ -71,6 +71,7 @@ UPDATES: list[tuple[Any, dict[str, Any], Callable[[Row], bool], Callable[[Row], 
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("properties", "partition_by"),
     [

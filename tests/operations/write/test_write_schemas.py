@@ -122,6 +122,7 @@ def test_new_columns_of_a_table_that_maps_them(spark: SparkSession, table_path: 
     assert read_delta(spark, table_path, version=1).count() == 2
 
 
+@pytest.mark.full
 def test_a_schema_that_is_overwritten(spark: SparkSession, table_path: str) -> None:
     write_delta(
         spark.sql("SELECT 1 AS a, 'x' AS p"), table_path, partition_by=["p"],
@@ -210,6 +211,7 @@ NUMBERS = {
 """By column: a value of the table, one of new rows, the type afterwards and the value read."""
 
 
+@pytest.mark.full
 def test_append_with_merge_schema_keeps_fractions_of_wider_rows(
     spark: SparkSession, table_path: str
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_sidecar(spark: SparkSession, table: Path, log: Path, as_json: bool) -
     assert log.joinpath(str(written.file)).exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kept", [[0], [0, 1], [1, 2, 3, 4]])
 def test_lines_of_a_json_checkpoint(
     spark: SparkSession, table: Path, log: Path, kept: list[int]
