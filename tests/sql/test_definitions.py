@@ -194,8 +194,6 @@ def test_a_location_that_has_a_table(enabled: SparkSession, tmp_path: Path) -> N
         sql(f"CREATE TABLE IF NOT EXISTS sd_placed (other INT) {location}")
     finally:
         sql("DROP TABLE IF EXISTS sd_placed")
-    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
-        sql(f"CREATE TABLE delta.`{tmp_path / 'none'}` USING delta")
     with raises("DELTA_SCHEMA_NOT_PROVIDED"):
         sql(f"REPLACE TABLE delta.`{tmp_path / 'placed'}` USING delta")
     for text in (
