@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.protocol.file_totals import DELETED_BOUNDARIES
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
+from sparkdelta.base.spark.row_groups import grouped
 
 IS_PLAIN = "is_plain"
 _SIGN, _PATH, _DV = "sign", "_path", "_dv"
@@ -80,21 +81,19 @@ def changed_bins(
 def _binned(files: DataFrame, size_boundaries: Sequence[int], *aggregates: Column) -> DataFrame:
     deleted = F.coalesce("deletionVector.cardinality", F.lit(0).cast("long"))
     sign = F.col(_SIGN)
-    return (
-        files.withColumn("deleted", deleted)
-        .groupBy(
-            F.expr(_bin("size", size_boundaries)).alias("size_bin"),
-            F.expr(_bin("deleted", DELETED_BOUNDARIES)).alias("deleted_bin"),
-        )
-        .agg(
-            F.sum(sign).alias("files"),
-            F.sum(sign * F.coalesce("size", F.lit(0))).alias("size_bytes"),
-            F.sum(F.when(F.col("deletionVector.storageType").isNotNull(), sign).otherwise(0)).alias(
-                "deletion_vectors"
-            ),
-            F.sum(sign * F.col("deleted")).alias("deleted_records"),
-            *aggregates,
-        )
+    bins = [
+        F.expr(_bin("size", size_boundaries)).alias("size_bin"),
+        F.expr(_bin("deleted", DELETED_BOUNDARIES)).alias("deleted_bin"),
+    ]
+    has_vector = F.col("deletionVector.storageType").isNotNull()
+    return grouped(
+        files.withColumn("deleted", deleted),
+        bins,
+        F.sum(sign).alias("files"),
+        F.sum(sign * F.coalesce("size", F.lit(0))).alias("size_bytes"),
+        F.sum(F.when(has_vector, sign).otherwise(0)).alias("deletion_vectors"),
+        F.sum(sign * F.col("deleted")).alias("deleted_records"),
+        *aggregates,
     )
 
 
