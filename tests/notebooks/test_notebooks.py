@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LARGE = ROOT / "notebooks" / "02_plan_a_large_table.ipynb"
 CHECKPOINTS = ROOT / "notebooks" / "03_checkpoints.ipynb"
+STREAMS = ROOT / "notebooks" / "04_changes_and_streams.ipynb"
 PIPELINE = ROOT / "notebooks" / "05_pipeline.ipynb"
 SAVED_FILES = {LARGE: 1_000_000, CHECKPOINTS: 120_000}
 TESTED_FILES = {LARGE: 20_000, CHECKPOINTS: 12_000}
@@ -70,7 +71,9 @@ def _printed(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def _of_notebook(path: Path) -> Any:
-    return pytest.param(path, marks=pytest.mark.slow if path == PIPELINE else (), id=path.stem)
+    return pytest.param(
+        path, marks=pytest.mark.slow if path in (STREAMS, PIPELINE) else (), id=path.stem
+    )
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_vectors_are_written_read_and_changed(enabled: SparkSession, table_path:
     assert _vectors(read_delta(enabled, table_path)) == {1: _DENSE, 5: _SPARSE, 12: _SPARSE}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_vectors_are_merged_overwritten_and_compacted(
     enabled: SparkSession, table_path: str, tmp_path: Path
 ) -> None:

@@ -280,7 +280,7 @@ def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, disk_log: Pat
 
 def test_a_mount_counts_by_where_it_leads(spark: SparkSession, disk_log: Path) -> None:
     mount = {
-        "fs.viewfs.mounttable.v.link./t": f"file:{disk_log.parent}",
+        "fs.viewfs.mounttable.v.link./t": disk_log.parent.as_uri(),
         "fs.defaultFS": "viewfs://v/",
     }
     for root in ("viewfs://v/t", "viewfs://v/t/new/table"):

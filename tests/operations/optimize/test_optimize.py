@@ -227,7 +227,7 @@ def test_a_commit_in_between(
     assert [row[0] for row in stored(spark, table_path)] == expected
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_purge(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#deletion-vectors, PROTOCOL.md#column-mapping: no file holds rows or columns that
     the table no longer has.

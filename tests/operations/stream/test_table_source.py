@@ -346,7 +346,7 @@ def test_commits_that_are_gone(spark: SparkSession, table_path: str) -> None:
         source.batch("p", at_two, json.dumps({**json.loads(end), "reservoirVersion": 4}))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_changes_are_whole_commits(spark: SparkSession, table_path: str) -> None:
     """However many files a commit changes.
 

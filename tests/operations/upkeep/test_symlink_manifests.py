@@ -37,7 +37,7 @@ def live(spark: SparkSession, path: str) -> list[str]:
     return sorted(resolve(snapshot.path, row.path) for row in snapshot.add_files().collect())
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_each_partition_has_a_manifest(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "a table")
     rows = spark.range(0, 8, 1, 2).selectExpr("id", f"{VALUES} AS `p:1`", "id % 2 AS q")

@@ -89,7 +89,7 @@ def test_all_files(spark: SparkSession, table: Path) -> None:
     assert not any(row.dataChange for row in files)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_columns_and_partitions(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#per-file-statistics: what other columns have stays, to the digit."""
     before = stats(spark, table)

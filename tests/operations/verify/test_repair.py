@@ -170,7 +170,7 @@ def test_a_damaged_commit_that_checkpoint_and_compaction_know(
     assert read_delta(spark, str(table)).count() == 7
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_damaged_checkpoint_after_a_damaged_commit(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#checkpoints: it is not put aside, as its version cannot be read without it."""
     table = table_of_witnesses(tmp_path / "table", spark)
@@ -184,7 +184,7 @@ def test_a_damaged_checkpoint_after_a_damaged_commit(spark: SparkSession, tmp_pa
     assert (result.repairs, files_of(table)) == ((), before)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_replaced(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

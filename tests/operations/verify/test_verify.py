@@ -96,7 +96,7 @@ def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("commits", "looking")
-@pytest.mark.full
+@pytest.mark.slow
 def test_files_and_deletion_vectors(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#data-files, PROTOCOL.md#deletion-vector-files"""
     (table / "c.parquet").unlink()
@@ -279,7 +279,7 @@ def test_a_lost_end_of_the_log(spark: SparkSession, table: Path) -> None:
     assert not [check for check, _, _ in found(spark, table, version=2) if check == "log"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_nothing_is_replayed_from_a_broken_checkpoint(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -297,7 +297,7 @@ def test_nothing_is_replayed_from_a_broken_checkpoint(
 
 
 @pytest.mark.usefixtures("commits")
-@pytest.mark.full
+@pytest.mark.slow
 def test_an_order_of_features_is_no_difference(
     spark: SparkSession, table: Path, commits: dict[int, list[Action]]
 ) -> None:
@@ -320,7 +320,7 @@ def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> No
     assert found(spark, table) == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_empty_partition_values_in_a_checkpoint_of_delta_spark(
     spark: SparkSession, table: Path
 ) -> None:
@@ -424,7 +424,7 @@ def test_a_cleaned_up_log_has_no_gap(spark: SparkSession, table: Path) -> None:
     assert found(spark, table) == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.usefixtures("commits")
 def test_a_torn_line_is_a_finding(spark: SparkSession, table: Path) -> None:
     write_commit(table, 4, '{"add":{"path":"x"')
@@ -433,7 +433,7 @@ def test_a_torn_line_is_a_finding(spark: SparkSession, table: Path) -> None:
 
 
 @pytest.mark.usefixtures("commits")
-@pytest.mark.full
+@pytest.mark.slow
 def test_more_findings_than_the_driver_takes(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

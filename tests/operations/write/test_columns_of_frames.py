@@ -30,7 +30,7 @@ def values(spark: SparkSession, path: str) -> dict[int, int]:
     return {row["id"]: row["n.x"] for row in rows}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_columns_choose_rows_and_files(spark: SparkSession, table_path: str) -> None:
     """Columns of any frame of the table, from before or after a change, with or without an alias,
     choose rows and files.
