@@ -375,6 +375,7 @@ def _ask(tables: dict[str, Path]) -> tuple[dict[str, str], dict[str, Any]]:
         [sys.executable, "-c", PROGRAM, json.dumps(paths), str(tables["plain"].parent)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
         capture_output=True, text=True, cwd=tables["plain"].parent, check=False,
+        timeout=600,  # PySpark 4.0.0 may wait forever for the release of a failed query
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-5000:]
     return paths, json.loads(result.stdout.splitlines()[-1])
