@@ -193,7 +193,9 @@ def test_catalog_and_descriptions_show_kind_owner_and_comment(
     sql, catalog = enabled.sql, enabled.catalog
     sql("CREATE DATABASE cat_db")
     try:
-        sql("CREATE TABLE cat_db.kept (id INT) USING delta CLUSTER BY (id) COMMENT 'it''s kept'")
+        sql(
+            """CREATE TABLE cat_db.kept (id INT) USING delta CLUSTER BY (id) COMMENT "it's kept\""""
+        )
         sql(f"CREATE TABLE cat_db.placed USING delta LOCATION '{table_path}' AS SELECT 1 AS id")
         sql("CREATE TABLE cat_db.other (id INT) USING parquet")
         sql("COMMENT ON TABLE cat_db.placed IS 'later'")

@@ -473,7 +473,7 @@ def test_execute_immediate_runs_statements_on_delta_tables(
 def test_update_takes_values_of_subqueries(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     sql(f"CREATE TABLE {t} (id INT, s STRING, b BINARY, d DECIMAL(5, 2), at TIMESTAMP) USING delta")
-    sql(f"INSERT INTO {t} VALUES (1, 'it''s', X'0AFF', 1.5, TIMESTAMP '2024-03-10 02:30:00Z')")
+    sql(f"INSERT INTO {t} VALUES (1, \"it's\", X'0AFF', 1.5, TIMESTAMP '2024-03-10 02:30:00Z')")
     sql(f"INSERT INTO {t} (id) VALUES (2)")
     with settings(enabled, {"spark.sql.session.timeZone": "America/New_York"}):
         changed = sql(
