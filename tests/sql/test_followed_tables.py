@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
+from sparkdelta.base.jvm.jvm import singleton
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.scan.deferred_scan import LateFiles
 from sparkdelta.table.scan.query_versions import pin_version
@@ -57,8 +58,9 @@ def test_queries_of_an_earlier_application_pin_no_version(
     """Each application counts its queries from 0."""
     rows = enabled.read.format("delta").load(table)
     write_delta(enabled.range(2, 5), table, mode="append")
-    executions: Any = enabled.sparkContext._jvm
-    last = int(executions.org.apache.spark.sql.execution.SQLExecution.nextExecutionId())
+    package: Any = enabled.sparkContext._jvm
+    executions = singleton(package.org.apache.spark.sql.execution, "SQLExecution$")
+    last = int(executions.nextExecutionId())
     for execution in range(last, last + 100):
         pin_version(str(execution), load_snapshot(enabled, table).path, 0)
     assert _ids(rows) == [0, 1, 2, 3, 4]
