@@ -53,7 +53,7 @@ test-versions: java ## Test the core on each version of Spark; VERSIONS='4.0.0 4
 
 .PHONY: clients
 clients: java ## Build a project of dbt and of SQLMesh on Delta tables; CLIENTS=dbt for one
-	$(PYTHON) tests/clients/run_clients.py $(CLIENTS)
+	$(PYTHON) -m tests.clients $(CLIENTS)
 
 .PHONY: bench
 bench: java $(PINNED)/.installed ## Run the benchmarks; SUITE='writes' for one of them, BENCH='--scale small' for a smoke test

@@ -4,9 +4,9 @@ Each line without an indent has a condition, its SQLSTATE, the class of `excepti
 raised as, and the exceptions of PySpark that delta-spark raises there, without their ending
 ``Exception``; the error is an instance of all of them. The text below belongs to it, and to the
 conditions directly above; it states the problem, its cause and the remedy. Names in braces are the
-fields of the error; fields that are not in the text stand at the end of the line. Conditions and
-SQLSTATEs are those of delta-spark where it has the same error, and its words where programs look
-for them in the text.
+fields of the error; fields that are not in the text stand at the end of the line. Errors that
+delta-spark has, too, use its condition and SQLSTATE, and contain the words by which programs
+recognize its text.
 """
 
 from __future__ import annotations

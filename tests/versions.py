@@ -105,15 +105,21 @@ def _run(versions: Versions, workers: str) -> int:
 
 def _environment(versions: Versions) -> str:
     """Make the virtual environment of a version if it is not there; return its Python."""
-    directory = ROOT / f".venv-spark-{versions.spark}"
+    name, interpreter = f"spark-{versions.spark}", _interpreter(versions.python)
+    return make_environment(name, interpreter, "--editable", ".[tests]", versions.requirement)
+
+
+def make_environment(name: str, interpreter: str, *packages: str) -> str:
+    """Make a virtual environment with packages if it is not there; return its Python."""
+    directory = ROOT / f".venv-{name}"
     python, stamp = directory / "bin" / "python", directory / ".installed"
     requirements = ROOT / "pyproject.toml"
     if stamp.exists() and stamp.stat().st_mtime > requirements.stat().st_mtime:
         return str(python)
     shutil.rmtree(directory, ignore_errors=True)
-    subprocess.run([_interpreter(versions.python), "-m", "venv", directory], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--editable", ".[tests]"]
-    subprocess.run([*install, versions.requirement], cwd=ROOT, check=True)
+    subprocess.run([interpreter, "-m", "venv", directory], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", *packages]
+    subprocess.run(install, cwd=ROOT, check=True)
     stamp.touch()
     return str(python)
 

@@ -58,7 +58,7 @@ def provide_delta_package(configure: Configure) -> None:
 
 
 def _contents(configure: Configure) -> dict[str, Mapping[str, Any]]:
-    """Return the public names of each module, those of a package before those of its modules."""
+    """Return the public names of each module, with packages before their modules."""
 
     def configure_spark_with_delta_pip(
         spark_session_builder: SparkSession.Builder, extra_packages: Sequence[str] | None = None
@@ -98,7 +98,7 @@ class _Provided(Loader):
         return self.module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing."""
+        """Skip: the module exists already."""
 
 
 def _module(name: str, members: Mapping[str, Any]) -> ModuleType:

@@ -416,6 +416,6 @@ class _FileIndex:
 
 
 def _by_visibility(files: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the files that Spark's file sources see, and those that they ignore by their names."""
+    """Split files into visible ones and ones with names that Spark's file sources ignore."""
     hidden = [file for file in files if is_hidden(file)]
     return ([file for file in files if not is_hidden(file)] if hidden else list(files)), hidden

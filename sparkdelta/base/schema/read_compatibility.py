@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.protocol.type_changes import is_supported_type_change
 from sparkdelta.base.schema.column_mapping import PHYSICAL_NAME
@@ -29,31 +28,7 @@ def is_read_compatible(
     both or in none.
     """
     modes = written_mode, read_mode
-    if ColumnMappingMode.ID in modes and written_mode is not read_mode:
-        return False
-    if isinstance(written, StructType) and isinstance(read, StructType):
-        by_name = {name_key(field.name): field for field in read.fields}
-        return all(
-            (new := by_name.get(name_key(old.name))) is not None
-            and old.name == new.name
-            and (new.nullable or not old.nullable)
-            and _stored_name(old, written_mode) == _stored_name(new, read_mode)
-            and is_read_compatible(old.dataType, new.dataType, *modes)
-            for old in written.fields
-        )
-    if isinstance(written, ArrayType) and isinstance(read, ArrayType):
-        return (read.containsNull or not written.containsNull) and is_read_compatible(
-            written.elementType, read.elementType, *modes
-        )
-    if isinstance(written, MapType) and isinstance(read, MapType):
-        return (
-            (read.valueContainsNull or not written.valueContainsNull)
-            and is_read_compatible(written.keyType, read.keyType, *modes)
-            and is_read_compatible(written.valueType, read.valueType, *modes)
-        )
-    return written == read or is_supported_type_change(
-        str(written.jsonValue()), str(read.jsonValue())
-    )
+    return _are_compatible(written, read, modes, is_earlier=False)
 
 
 def is_readable_as(
@@ -67,29 +42,57 @@ def is_readable_as(
     The later schema may only have more fields, and the names in data files and field ids are as in
     `is_read_compatible`. No type may be wider, and nothing null that was not.
     """
-    modes = read_mode, written_mode
-    if ColumnMappingMode.ID in modes and read_mode is not written_mode:
+    return _are_compatible(written, read, (written_mode, read_mode), is_earlier=True)
+
+
+def _are_compatible(
+    written: DataType,
+    read: DataType,
+    modes: tuple[ColumnMappingMode, ColumnMappingMode],
+    *,
+    is_earlier: bool,
+) -> bool:
+    """Return True if rows written with one schema can be read with another.
+
+    Parameters
+    ----------
+    modes
+        Of the two schemas.
+    is_earlier
+        True if the schema to read with is the earlier one: it may lack fields, and no type is
+        widened.
+    """
+    if ColumnMappingMode.ID in modes and modes[0] is not modes[1]:
         return False
-    if isinstance(read, StructType) and isinstance(written, StructType):
-        by_name = {field.name: field for field in written.fields}
-        return all(
-            (new := by_name.get(old.name)) is not None
-            and (old.nullable or not new.nullable)
-            and _stored_name(old, read_mode) == _stored_name(new, written_mode)
-            and is_readable_as(old.dataType, new.dataType, *modes)
-            for old in read.fields
+    if isinstance(written, StructType) and isinstance(read, StructType):
+        written_fields = {field.name: field for field in written.fields}
+        read_fields = {field.name: field for field in read.fields}
+        fewer, more = (read_fields, written_fields) if is_earlier else (written_fields, read_fields)
+        return fewer.keys() <= more.keys() and all(
+            (read_fields[name].nullable or not written_fields[name].nullable)
+            and _stored_name(written_fields[name], modes[0])
+            == _stored_name(read_fields[name], modes[1])
+            and _are_compatible(
+                written_fields[name].dataType,
+                read_fields[name].dataType,
+                modes,
+                is_earlier=is_earlier,
+            )
+            for name in fewer
         )
-    if isinstance(read, ArrayType) and isinstance(written, ArrayType):
-        return (read.containsNull or not written.containsNull) and is_readable_as(
-            read.elementType, written.elementType, *modes
+    if isinstance(written, ArrayType) and isinstance(read, ArrayType):
+        return (read.containsNull or not written.containsNull) and _are_compatible(
+            written.elementType, read.elementType, modes, is_earlier=is_earlier
         )
-    if isinstance(read, MapType) and isinstance(written, MapType):
+    if isinstance(written, MapType) and isinstance(read, MapType):
         return (
             (read.valueContainsNull or not written.valueContainsNull)
-            and is_readable_as(read.keyType, written.keyType, *modes)
-            and is_readable_as(read.valueType, written.valueType, *modes)
+            and _are_compatible(written.keyType, read.keyType, modes, is_earlier=is_earlier)
+            and _are_compatible(written.valueType, read.valueType, modes, is_earlier=is_earlier)
         )
-    return read == written
+    if written == read or is_earlier:
+        return written == read
+    return is_supported_type_change(str(written.jsonValue()), str(read.jsonValue()))
 
 
 def _stored_name(field: StructField, mode: ColumnMappingMode) -> str:

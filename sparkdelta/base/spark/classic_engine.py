@@ -223,8 +223,7 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         siblings = _siblings.setdefault(self.spark, {})
         key = view.namespace, frozenset(view.settings.items())
         if key not in siblings:
-            sibling = sparks_own(SparkSession, "newSession")(self.spark)  # never enabled
-            replace_missing_catalog(sibling)
+            sibling = _new_session(self.spark)
             set_up_for_view(sibling, view.settings, self.spark)
             if view.namespace:
                 sibling.catalog.setCurrentCatalog(view.namespace[0])
@@ -293,11 +292,17 @@ def _sibling(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return the cached session with these settings, which is created next to the user's."""
     siblings, key = _siblings.setdefault(spark, {}), frozenset(settings.items())
     if key not in siblings:
-        sibling: SparkSession = sparks_own(SparkSession, "newSession")(spark)  # never enabled
-        replace_missing_catalog(sibling)
+        sibling = _new_session(spark)
         set_up(sibling, settings)
         siblings[key] = sibling
     return siblings[key]
+
+
+def _new_session(spark: SparkSession) -> SparkSession:
+    """Return a session next to the user's, which is never enabled."""
+    session: SparkSession = sparks_own(SparkSession, "newSession")(spark)
+    replace_missing_catalog(session)
+    return session
 
 
 @dataclass(slots=True)

@@ -85,7 +85,7 @@ def enable_child(spark: SparkSession, parent: SparkSession) -> SparkSession:
 
 
 def disable_session(spark: SparkSession) -> None:
-    """Remove a session and those that it made, and after the last one put all methods back."""
+    """Disable a session and its children; after the last session, restore PySpark's methods."""
     with _lock:
         builders = builders_of(spark)
         for other in list(_sessions):

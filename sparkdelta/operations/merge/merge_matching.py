@@ -311,7 +311,7 @@ def _row_counts(
     *,
     num_source_rows: int,
 ) -> list[RowCount]:
-    """Return the numbers of rows by clause; a query counts those that the driver does not know."""
+    """Return the numbers of rows by clause; a query counts rows that the driver lacks."""
     known, counted, unknown = [], [], []
     if pairs.known is None:
         counted.append(pairs.rows)

@@ -229,9 +229,7 @@ class MergeOutput:
         return rows.join(self.merge.source.rows, SOURCE_ROW) if joins_source else rows
 
     def _rows_among(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
-        """Return rows of the table, with `FILE` and `POSITION`, among which are those that clauses
-        of a kind act on.
-        """
+        """Return candidate rows of the table for clauses of a kind, with `FILE` and `POSITION`."""
         matches, modified = self.matches, self.modified
         scan = matches.matching_scan if kind.is_matched else matches.scan_alone
         assert scan is not None

@@ -238,7 +238,7 @@ def _log_ignored(function: str, names: Sequence[str], known: Collection[str]) ->
 def with_settings(
     options: Mapping[str, Any], *, overwrites: bool, partition_by: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Add to the arguments of a write those that the settings of a followed session give.
+    """Add arguments of a write from the settings of a followed session.
 
     Parameters
     ----------

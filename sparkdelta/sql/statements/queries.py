@@ -42,7 +42,7 @@ Located = tuple[Relation, str | StoredView | None]
 view that reads one; None for the changes of a table."""
 
 MAX_DEPTH = 100
-"""Of views over views, as Spark's."""
+"""The limit of nested views, as in Spark."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -50,9 +51,7 @@ def read(
     else:
         found = arguments(options, READ, function=function, others=[*READS_CHANGES, *CHANGES])
         verb = read_delta
-    for name, text in found.items():
-        if name.endswith("timestamp"):
-            found[name] = session_time(spark, text_literal(text))
+    _convert_times(spark, found)
     named = {"version": version} if version is not None else {"timestamp": time} if time else {}
     if named and found:
         problem = "it ends with the version to read, and an option gives one, too"
@@ -73,10 +72,15 @@ def read_stream_with(spark: SparkSession, path: str, options: Mapping[str, str])
         The table cannot be read; see `sparkdelta.read_stream`.
     """
     found = arguments(options, READ_STREAM, function=_STREAM_FUNCTION)
-    if "starting_timestamp" in found:
-        text = text_literal(found["starting_timestamp"])
-        found["starting_timestamp"] = session_time(spark, text)
+    _convert_times(spark, found)
     return read_stream(spark, path, **found)
+
+
+def _convert_times(spark: SparkSession, found: dict[str, Any]) -> None:
+    """Convert the texts of timestamps among arguments by the session's time zone."""
+    for name, text in found.items():
+        if name.endswith("timestamp"):
+            found[name] = session_time(spark, text_literal(text))
 
 
 def latest_rows(spark: SparkSession, path: str) -> DataFrame:

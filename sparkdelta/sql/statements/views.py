@@ -6,7 +6,7 @@ catalog and database, and the settings. Temporary views keep the plan.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -37,14 +37,10 @@ def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
     parser = Parser(text.whole, text.tokens)
     if parser.peek("ALTER VIEW"):
         return _define_permanent(sql, text)
-    if not parser.accept("CREATE"):
+    creation = _accept_create_view(parser)
+    if creation is None:
         return False
-    replaces = parser.accept("OR REPLACE")
-    is_global = parser.accept("GLOBAL")
-    is_temporary = parser.accept("TEMP|TEMPORARY")
-    if not parser.accept("VIEW"):
-        return False
-    if not is_temporary:
+    if not creation.is_temporary:
         return _define_permanent(sql, text)
     name = quoted_path(parser.name())
     columns = parser.enclosed(lambda: _column(parser)) if parser.peek("(") else []
@@ -64,7 +60,7 @@ def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
                 for column, comment in columns
             )
         )
-    _create_temporary(rows, name, replaces=replaces, is_global=is_global)
+    _create_temporary(rows, name, creation)
     return True
 
 
@@ -84,11 +80,8 @@ def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
         parser.expect_end()
         rename_named_table(spark, name, new_name)  # Spark would read the view
         return True
-    if not parser.accept("CREATE"):
-        return False
-    replaces = parser.accept("OR REPLACE")
-    is_global = parser.accept("GLOBAL")
-    if not parser.accept("TEMP|TEMPORARY") or not parser.accept("VIEW"):
+    creation = _accept_create_view(parser)
+    if creation is None or not creation.is_temporary:
         return False
     view_name = quoted_path(parser.name())
     if not parser.accept("USING DELTA"):
@@ -96,7 +89,7 @@ def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
     options = parser.properties() if parser.accept("OPTIONS") else {}
     parser.expect_end()
     rows = read(spark, one_path(None, options), options, function="CREATE TEMPORARY VIEW")
-    _create_temporary(rows, view_name, replaces=replaces, is_global=is_global)
+    _create_temporary(rows, view_name, creation)
     return True
 
 
@@ -105,13 +98,33 @@ def _column(parser: Parser) -> tuple[str, str | None]:
     return parser.word(), parser.string() if parser.accept("COMMENT") else None
 
 
-def _create_temporary(rows: DataFrame, name: str, *, replaces: bool, is_global: bool) -> None:
-    kind = "GlobalTempView" if is_global else "TempView"
-    getattr(rows, f"{'createOrReplace' if replaces else 'create'}{kind}")(name)
+@dataclass(frozen=True, slots=True)
+class _Creation:
+    """The words of CREATE VIEW before the view's name."""
+
+    replaces: bool
+    is_global: bool
+    is_temporary: bool
+
+
+def _accept_create_view(parser: Parser) -> _Creation | None:
+    """Go past ``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW``; return None if something else is
+    next.
+    """
+    if not parser.accept("CREATE"):
+        return None
+    replaces, is_global = parser.accept("OR REPLACE"), parser.accept("GLOBAL")
+    is_temporary = parser.accept("TEMP|TEMPORARY")
+    return _Creation(replaces, is_global, is_temporary) if parser.accept("VIEW") else None
+
+
+def _create_temporary(rows: DataFrame, name: str, creation: _Creation) -> None:
+    verb = "createOrReplace" if creation.replaces else "create"
+    getattr(rows, f"{verb}{'Global' if creation.is_global else ''}TempView")(name)
 
 
 def _define_permanent(sql: SparkSql, text: Fragment) -> bool:
-    """Define a permanent view; its query has no parameters and DataFrames any more.
+    """Define a permanent view by a query without parameters and DataFrames.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from sparkdelta.table.rows.new_files import NewFiles
 
 
 def with_change_type(rows: DataFrame, change_type: ChangeType) -> DataFrame:
-    """Return rows of the table with the column that tells what happened to them."""
+    """Return rows of the table with their type of change."""
     return rows.withColumn(CHANGE_TYPE, F.lit(change_type.value))
 
 

@@ -1,6 +1,6 @@
 """Programs that people run on delta-spark, run on this package: dbt and SQLMesh.
 
-``python3 tests/clients/run_clients.py dbt`` builds the project of that client three times with
+``python3 -m tests.clients dbt`` builds the project of that client three times with
 changing data; by default all clients run. Each has a virtual environment of its own. A client runs
 as a user would run it, by ``sparkdelta run``. Needs nothing but Python.
 """
@@ -19,7 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.versions import make_environment
+
 PROJECTS = Path(__file__).resolve().parent
 
 
@@ -129,7 +130,8 @@ def main() -> int:
 
 def _run(name: str, client: Client, spark: str) -> list[str]:
     """Run the steps of a client and check its tables; return the problems."""
-    binaries = _environment(name, client, spark)
+    packages = "--editable", ".", f"pyspark=={spark}.*", *client.requirements
+    binaries = Path(make_environment(f"client-{name}", sys.executable, *packages)).parent
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "project"
         shutil.copytree(PROJECTS / f"{name}_project", project)
@@ -156,20 +158,6 @@ def _in_project(
     environment = {**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
     command = [str(binaries / "sparkdelta"), "run", *arguments]
     return subprocess.run(command, cwd=project, env=environment, stdout=stdout, check=False)
-
-
-def _environment(name: str, client: Client, spark: str) -> Path:
-    """Make the virtual environment of a client if it is not there; return its programs' folder."""
-    directory = ROOT / f".venv-client-{name}"
-    stamp = directory / ".installed"
-    if not stamp.exists():
-        shutil.rmtree(directory, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", directory], check=True)
-        install = [directory / "bin" / "python", "-m", "pip", "install", "--quiet"]
-        packages = [f"pyspark=={spark}.*", *client.requirements]
-        subprocess.run([*install, "--editable", ".", *packages], cwd=ROOT, check=True)
-        stamp.touch()
-    return directory / "bin"
 
 
 if __name__ == "__main__":
