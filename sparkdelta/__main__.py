@@ -50,9 +50,9 @@ class Command(NamedTuple):
     Attributes
     ----------
     call
-        Its function, of a session, the path of a table, and the options by their names.
+        Its function; takes a session, the path of a table, and the options by their names.
     options
-        Those of a list exclude each other.
+        The options; the ones in a list exclude each other.
     """
 
     text: str
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_program(program: Sequence[str]) -> NoReturn:
     """Replace this process by a program, in which each Spark session is enabled.
 
-    So are those of the Python programs that it starts: they inherit the environment.
+    The environment is inherited, so the same holds for Python programs that it starts.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def _count(text: str) -> int:
 
 
 def _option(*names: str, **settings: Any) -> Option:
-    """An argument of a parser; its name, or `dest`, is that of a function's argument."""
+    """Define an argument of a parser; its name or `dest` is the name of a function's argument."""
     return names, settings
 
 

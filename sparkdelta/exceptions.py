@@ -218,7 +218,7 @@ def _text(value: object) -> str:
 
 
 def _nearest(name: str, names: object) -> str:
-    """The names that are most similar to a given one, as text."""
+    """Return the names that are most similar to a given one, as text."""
     if not isinstance(names, Sequence) or isinstance(names, str):
         return _text(names)
 

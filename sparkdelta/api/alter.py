@@ -157,11 +157,11 @@ class AlterTable:
         return self._altered(partial(add_columns, columns=new))
 
     def replace_columns(self, columns: str | StructType) -> AlterTable:
-        """Make these the columns of the table, in this order; no data file is written.
+        """Replace the list of columns, in this order; no data file is written.
 
-        Columns and nested fields of the same name, in any case, stay what they are; their comments
-        and defaults change if given. They lose NOT NULL unless it is given, and get other types as
-        `change_column` allows. Others are new, or are dropped with column mapping.
+        Columns and nested fields of the same name, in any case, keep their data; their comments and
+        defaults change if given. They lose NOT NULL unless it is given, and change their types as
+        `change_column` allows. Other columns are added, or dropped (with column mapping).
 
         Parameters
         ----------
@@ -171,8 +171,8 @@ class AlterTable:
         Raises
         ------
         DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP
-            A column would be dropped without column mapping, become NOT NULL or of a type that is
-            no wider one; or some are new and others missing, which could be a renaming.
+            A column would be dropped without column mapping, become NOT NULL, or get a type that is
+            not wider; or some are new and others missing, which could be a renaming.
         DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED
             The table has an identity column.
         DELTA_DUPLICATE_COLUMNS_FOUND, InvalidArgumentError, InvalidColumnNameError,
@@ -280,14 +280,14 @@ class AlterTable:
         return self._altered(partial(change_column, path=column_path(name), change=change))
 
     def sync_identity(self, name: str) -> AlterTable:
-        """Let an identity column go on after the values that the table has, such as explicit ones.
+        """Move an identity column past its highest stored value.
 
-        The next value is beyond all of them, and never one that was generated before.
+        Values that were generated before are never generated again.
 
         Raises
         ------
         ColumnNotFoundError, DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN
-            There is no such column, or it is no identity column.
+            The column does not exist, or is not an identity column.
         ConcurrentAppendException, MetadataChangedException
             Another commit added rows.
 
@@ -306,14 +306,14 @@ class AlterTable:
         Raises
         ------
         DELTA_CONSTRAINT_ALREADY_EXISTS
-            There is a constraint of this name, in any case.
+            A constraint has this name, in any case.
         DELTA_NEW_CHECK_CONSTRAINT_VIOLATION
-            It is false or null for existing rows; has their number and some of them.
+            Existing rows violate it; the error has their number and examples.
         DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE, DELTA_NON_BOOLEAN_CHECK_CONSTRAINT,
         DELTA_NON_DETERMINISTIC_EXPRESSION_IN_CHECK_CONSTRAINT,
         DELTA_AGGREGATE_IN_CHECK_CONSTRAINT, DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT,
         DELTA_UDF_IN_CHECK_CONSTRAINT
-            The expression is no condition on a row of the table.
+            The expression is not a condition on a row of the table.
         ConcurrentAppendException
             Another commit added rows.
 

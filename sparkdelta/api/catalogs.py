@@ -18,7 +18,7 @@ __all__ = ["Catalog", "RatifiedCommits", "StagedCommit", "use_catalog"]
 
 
 def use_catalog(spark: SparkSession, path: str, catalog: Catalog | None) -> None:
-    """Access the table at a path through the catalog that manages it, from now on.
+    """Set the catalog through which the table at a path is accessed from now on.
 
     Reads see the commits that the catalog has ratified, and no others. A commit is staged below
     ``_delta_log/_staged_commits``, ratified by the catalog, and then published. A new table is

@@ -30,15 +30,16 @@ def clone(
     replace: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> CloneResult:
-    """Clone a version of a table: commit a table with the same rows, schema, properties, features
-    and clustering columns, and with no history. Rows get new row ids; those of copies that a
-    repeated deep clone keeps have theirs.
+    """Clone a version of a table.
+
+    The clone has the same rows, schema, properties, features and clustering columns, and no
+    history. Rows get new row ids, except for copies that a repeated deep clone keeps.
 
     A shallow clone names the files of the source by their absolute paths, and writes none. VACUUM
     of the source deletes files that the source no longer has, although the clone needs them. A deep
     clone has copies of the files, which executors make, each compared with the size that the log
     gives. To repeat a deep clone with `replace` copies only the files that are new in the source;
-    rows that were changed in the clone become those of the source.
+    rows that were changed in the clone are replaced by the source's.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def clone(
         True if there may be a table at the target. It keeps its id, its history and its features;
         a shallow clone can replace it only while it has no files.
     properties
-        Properties of the clone, in place of those of the source.
+        Properties of the clone, in place of the source's.
 
     Returns
     -------
@@ -109,23 +110,23 @@ def convert_to_delta(
 ) -> ConvertResult:
     """Convert a directory of Parquet files to a Delta table: commit a version with all of them.
 
-    The files stay where and as they are. Executors list them and read their footers: the schema is
-    that of all files together, and a column keeps the field id that it has in them. Files and
-    directories whose names begin with ``_`` or ``.`` are left out, but for directories of partition
-    columns; all other files must be Parquet files.
+    The files stay where and as they are. Executors list them and read their footers, whose
+    schemas are merged into the table's; a column keeps its field id. Files and directories whose
+    names begin with ``_`` or ``.`` are left out, but for directories of partition columns; all
+    other files must be Parquet files.
 
     Parameters
     ----------
     path
         The directory, as any path that Spark can read and write. Nobody may write to it meanwhile.
     partition_schema
-        The columns whose values the names of directories tell, such as ``"date DATE, id INT"``, in
-        the order of the directories; none by default.
+        The columns whose values are in the names of directories, such as ``"date DATE, id INT"``,
+        in the order of the directories; none by default.
     infer_partitions
         True to take them from the names of the directories: INT, BIGINT or DATE if all values are,
         else STRING.
     collect_statistics
-        True to store statistics of the files, which footers tell.
+        True to store statistics of the files, from their footers.
     properties
         Properties of the table.
 

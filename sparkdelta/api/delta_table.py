@@ -90,7 +90,7 @@ class DeltaTable:
         Parameters
         ----------
         hadoopConf
-            File system options, added to those of the session.
+            File system options, added to the session's.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class DeltaTable:
         identifier
             ``parquet.`/path/to/directory```.
         partitionSchema
-            The columns whose values the names of directories tell; none by default.
+            The columns whose values are in the names of directories; none by default.
 
         Raises
         ------
@@ -328,8 +328,8 @@ class DeltaTable:
             The rows to merge, which are computed once. Give it and the table an `alias` if they
             share names of columns.
         condition
-            SQL text or a Column on columns of both that tells what rows match; deterministic,
-            without subqueries and aggregates.
+            The condition on which rows match, as SQL text or a Column on columns of both;
+            deterministic, without subqueries and aggregates.
         """
         if not isinstance(source, DataFrame):
             problem = f"it must be a DataFrame, and is a {type(source).__name__}"
@@ -356,9 +356,9 @@ class DeltaTable:
         """Restore an earlier version, as a new commit that any concurrent change of the table
         fails.
 
-        Rows, schema, properties and metadata domains are those of then. The protocol keeps its
-        features, and identity values, column ids and row ids that were given since are not given
-        again. In-commit timestamps stay enabled or disabled as they are.
+        This restores rows, schema, properties and metadata domains. The protocol keeps its
+        features, and identity values, column ids and row ids that were assigned since are never
+        assigned again. In-commit timestamps stay enabled or disabled as they are.
 
         Returns
         -------
@@ -409,9 +409,9 @@ class DeltaTable:
         Presto, Athena and others read it as a Hive table.
 
         A partitioned table has one in each partition directory below
-        ``_symlink_format_manifest``; those of partitions without files are deleted. With the table
-        property ``delta.compatibility.symlinkFormatManifest.enabled``, every commit writes those
-        that it changes.
+        ``_symlink_format_manifest``; manifests of partitions without files are deleted. With the
+        table property ``delta.compatibility.symlinkFormatManifest.enabled``, every commit updates
+        the manifests that it changes.
 
         Parameters
         ----------

@@ -13,14 +13,14 @@ from sparkdelta.table.rows.expression_arguments import checked_condition, checke
 
 
 class DeltaMergeBuilder:
-    """Builds a merge of a source into a table; nothing is executed before `execute`.
+    """The builder of a merge of a source into a table; nothing is executed before `execute`.
 
     Created by `DeltaTable.merge`. Each method returns a new builder. A row is changed by the first
-    clause of its kind whose condition is true, and is left alone if there is none.
+    clause of its kind whose condition is true; without one it is left alone.
 
-    Conditions and values are SQL text or Columns. Those of matched rows may use the columns of both
-    sides, by their aliases where both have the name; ``whenNotMatched...`` those of the source,
-    ``whenNotMatchedBySource...`` those of the table.
+    Conditions and values are SQL text or Columns. For matched rows they may use the columns of both
+    sides, qualified by an alias where both have the name; in ``whenNotMatched...`` only the
+    source's columns, in ``whenNotMatchedBySource...`` only the table's.
 
     References
     ----------

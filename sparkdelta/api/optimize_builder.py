@@ -36,7 +36,7 @@ _SCHEMA = f"""path STRING, metrics STRUCT<
 
 
 class DeltaOptimizeBuilder:
-    """Builds an OPTIMIZE of a table; nothing is executed before ``execute...``.
+    """The builder of an OPTIMIZE of a table; nothing is executed before ``execute...``.
 
     Created by `DeltaTable.optimize`.
 
@@ -55,7 +55,9 @@ class DeltaOptimizeBuilder:
         self._filters: tuple[str, ...] = ()
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Only optimize the partitions that match a condition, or all given conditions.
+        """Restrict the optimization to partitions that match a condition.
+
+        Repeated calls combine their conditions with AND.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ def read_delta(
     -------
     DataFrame
         The table's columns in schema order, all nullable. Lazy: all filters of a query choose its
-        files when it runs, or one Spark job lists them before, as `Scan.report` tells.
+        files when it runs, or one Spark job lists them before; see `Scan.report`.
 
     Raises
     ------
@@ -112,8 +112,7 @@ def read_changes(
     max_driver_files: int = MAX_DRIVER_FILES,
     progress: bool = True,
 ) -> DataFrame:
-    """Return the rows that a range of commits inserted, updated or deleted: the change data feed,
-    or what is left of it with all commits taken together.
+    """Return the rows that a range of commits inserted, updated or deleted (change data feed).
 
     ``delta.enableChangeDataFeed`` must have been true in all of the range, but for `net`.
 
@@ -228,17 +227,17 @@ def write_delta(
     cluster_by
         Clustering columns of a new table, at most four; nested ones with dots.
     replace_where
-        With `overwrite`: replaces only the rows that match this condition, which every new row must
-        match, those of a new table too. With a condition on partition columns only, whole files are
+        With `overwrite`: replaces only the rows that match this condition. Every new row must match
+        it, also if the table is new. With a condition on partition columns only, whole files are
         removed; otherwise files with matching rows are rewritten.
     partition_overwrite_mode
         With `overwrite`: ``dynamic`` replaces only the partitions of the new rows, ``static`` the
         whole table.
     merge_schema
         True to append columns and nested fields that only the rows have to the table's schema, and
-        to widen its types to those of the rows if ``delta.enableTypeWidening`` is set.
+        to widen its types to the rows' types if ``delta.enableTypeWidening`` is set.
     overwrite_schema
-        With `overwrite`: replaces the table's schema by that of the rows, and its partitioning by
+        With `overwrite`: replaces the table's schema by the rows' schema, and its partitioning by
         `partition_by`.
     txn_app_id, txn_version
         Make the write idempotent: it is skipped if the table contains this transaction or a later

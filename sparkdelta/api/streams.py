@@ -40,10 +40,10 @@ def read_stream(
     fail_on_data_loss: bool = True,
     partition_time_zone: str = "UTC",
 ) -> DataFrame:
-    """Return a table as a streaming DataFrame: its rows, then those of each new commit.
+    """Return a table as a streaming DataFrame: its rows, then the rows of each new commit.
 
-    Each batch is read by Spark's own Parquet source. Offsets are those of delta-spark: a query can
-    be continued by either engine from one checkpoint. A schema change ends the query; start
+    Each batch is read by Spark's own Parquet source. Offsets have delta-spark's format: either
+    engine can continue the other's query from its checkpoint. A schema change ends the query; start
     `read_stream` and the query again to go on with the new schema.
 
     Parameters
@@ -156,7 +156,7 @@ def write_stream(
     query_name
         The name of the query in Spark's listeners and UI.
     overwrite_schema
-        With ``complete``: replaces the table's schema and partitioning by those of the rows.
+        With ``complete``: replaces the table's schema and partitioning by the rows'.
     partition_by, merge_schema, user_metadata
         As of `write_delta`.
     properties

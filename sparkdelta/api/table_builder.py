@@ -34,7 +34,7 @@ class IdentityGenerator:
 
 
 class DeltaTableBuilder(Generic[Table]):
-    """Builds the definition of a table; nothing is executed before `execute`.
+    """The builder of a table's definition; nothing is executed before `execute`.
 
     Created by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`.
     """

@@ -55,8 +55,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Make a session builder enable the session that it creates, see `enable`.
 
     It takes the place of delta-spark's ``configure_spark_with_delta_pip``, and sets nothing: there
-    are no JARs, extensions or catalogs to configure. Settings of the builder that name those of
-    delta-spark have no effect.
+    are no JARs, extensions or catalogs to configure. The builder's settings for delta-spark have no
+    effect.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def sql(
 
     Tables are ``delta.`/path` ``, with a version after VERSION AS OF or in the name (``@v3``), or
     names of the session catalog. Queries are Spark's own, with a DataFrame in the place of each
-    Delta table. What is not about a Delta table is passed on to Spark unchanged.
+    Delta table. Other statements are passed on to Spark unchanged.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def sql(
     Returns
     -------
     DataFrame
-        The rows of a query; of a statement, what delta-spark returns.
+        The rows of a query; for a statement, the same as delta-spark returns.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def check_quoted(statement: Fragment, named: Mapping[str, Any]) -> None:
 
 
 def _separated(before: str, value: str, after: str) -> str:
-    """Return a literal that does not become one word with what is around it, as in ``=?AND``."""
+    """Return a literal that stays a word of its own between its neighbours, as in ``=?AND``."""
     return f"{' ' * _is_of_word(before)}{value}{' ' * _is_of_word(after)}"
 
 

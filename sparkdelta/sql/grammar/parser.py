@@ -41,7 +41,7 @@ class Parser:
     row_expressions
         The expressions on the rows of the table.
     assigned_expressions
-        Those of them that are assigned to columns.
+        The ones among them that are assigned to columns.
     explains
         The kind of plan that EXPLAIN before the statement asks for, empty for the default; None
         without EXPLAIN.
@@ -87,7 +87,7 @@ class Parser:
         )
 
     def accept(self, words: str) -> bool:
-        """Go past some keywords or symbols if they are next; True if they were."""
+        """Skip keywords or symbols if they are next; return True if they were."""
         if not self.peek(words):
             return False
         for _ in words.split():
@@ -95,7 +95,7 @@ class Parser:
         return True
 
     def expect(self, words: str) -> None:
-        """Go past some keywords or symbols.
+        """Skip keywords or symbols.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Parser:
         return Fragment(self.text, tokens, tokens[0].start, tokens[-1].end, follows_from)
 
     def rest(self) -> Fragment:
-        """Go past the rest of the statement."""
+        """Return the rest of the statement."""
         start = self.place
         while not self.is_at_end:
             self.next()
@@ -182,7 +182,7 @@ class Parser:
             raise self.error("the name of a table is expected", first) from None
 
     def table(self) -> Name:
-        """Go past the name of the table that the statement is about, or its path as a string."""
+        """Parse the name of the statement's table, or its path as a string."""
         is_path = self.token.kind is Kind.STRING
         self.target = ("delta", self.string()) if is_path else self.table_name()
         return self.target

@@ -1,7 +1,7 @@
 """The places of a query where tables are read: after FROM and JOIN, and commas between tables.
 
-A table is a name, perhaps with a version or time, and options; what is read of a table function is
-its arguments. Everything else of the query stays text.
+A table is a name, perhaps with a version or time, and options; of a table function, the arguments
+are read. Everything else of the query stays text.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Level:
 
 
 def named_query(parser: Parser) -> str:
-    """Go past the name that WITH gives to a query, up to the query; return it.
+    """Parse and return the name that WITH gives to a query, up to the query.
 
     The rule is ``name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)``.
     """
@@ -236,7 +236,7 @@ def relation_at(parser: Parser, *, takes_alias: bool = True) -> Relation | None:
 
 
 def _accept_stream(parser: Parser) -> bool:
-    """Go past STREAM if a table's name or a parenthesis follows it; True if one did."""
+    """Skip STREAM if a table's name or a parenthesis follows it; return True if one did."""
     after = parser.ahead()
     is_name = after.is_name and not after.is_word("AS", "FOR", "VERSION", "TIMESTAMP", *_NO_ALIAS)
     return (is_name or after.is_symbol("(")) and parser.accept("STREAM")
@@ -259,9 +259,7 @@ def _arguments(parser: Parser) -> tuple[Fragment, ...]:
 
 
 def _operand(parser: Parser, *operators: str) -> Fragment:
-    """Return a literal, a call, an interval or what is in parentheses, or several with operators in
-    between, and go past them.
-    """
+    """Parse literals, calls, intervals or parentheses with operators between them."""
     start = parser.place
     while True:
         _one_operand(parser)

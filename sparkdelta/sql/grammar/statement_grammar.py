@@ -150,7 +150,7 @@ def parse(parser: Parser) -> Statement | None:
 
 
 def next_rule(parser: Parser, rules: Mapping[str, Rule]) -> Rule | None:
-    """Go past the most keywords that begin a rule, and return it; None if there are none."""
+    """Skip the most keywords that begin a rule, and return it; None if there are none."""
     heads = [head for head in rules if parser.peek(head)]
     if not heads:
         return None
@@ -160,7 +160,7 @@ def next_rule(parser: Parser, rules: Mapping[str, Rule]) -> Rule | None:
 
 
 def common_queries(parser: Parser) -> Fragment:
-    """Go past WITH and its queries, and return these."""
+    """Parse and return WITH and its queries."""
     start = parser.place
     parser.next()
     parser.accept("RECURSIVE")
@@ -217,7 +217,7 @@ def _parts(line: Iterator[re.Match[str]], kinds: Mapping[str, Kind]) -> tuple[_P
 def _read(
     parser: Parser, parts: tuple[_Part, ...], after: tuple[str, ...], arguments: dict[str, Any]
 ) -> None:
-    """Go past the parts of a line, and add its arguments.
+    """Parse the parts of a line, and add its arguments.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """``spark.catalog`` of enabled sessions: its answers about Delta tables come from their logs.
 
-Each function takes PySpark's method first, and leaves to it what is not about a Delta table.
+Each function takes PySpark's method first, and calls it for anything but a Delta table.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ MAX_PARTITIONS = 1_000_000
 
 
 def _of_delta_table(method: Callable[..., Any]) -> Replacement:
-    """Return a replacement that leaves to PySpark's method what is not about a Delta table.
+    """Return a replacement that calls PySpark's method for anything but a Delta table.
 
     Parameters
     ----------
     method
-        Takes the table, and what PySpark's method takes after its name.
+        Takes the table, and PySpark's arguments after its name.
     """
 
     def replacement(
@@ -95,7 +95,7 @@ recover_partitions = _refused(no_v2_command, "ALTER TABLE ... RECOVER PARTITIONS
 def table_exists(
     original: Original, catalog: Catalog, tableName: str, dbName: str | None = None
 ) -> bool:
-    """``Catalog.tableExists``."""
+    """Replace ``Catalog.tableExists``."""
     is_delta_table = _delta_table(catalog, tableName, dbName) is not None
     return is_delta_table or original(catalog, tableName, dbName)
 
@@ -103,7 +103,7 @@ def table_exists(
 def list_tables(
     original: Original, catalog: Catalog, dbName: str | None = None, pattern: str | None = None
 ) -> list[Table]:
-    """``Catalog.listTables``, in which PySpark's has no kind and comment of Delta tables."""
+    """Replace ``Catalog.listTables``, which lacks the kind and comment of Delta tables."""
     listed: list[Table] = original(catalog, dbName, pattern)
     return [_described(catalog, each) for each in listed]
 
@@ -135,7 +135,7 @@ def _table(table: StatementTable) -> Table:
 
 @_of_delta_table
 def get_table(table: StatementTable) -> Table:
-    """``Catalog.getTable``."""
+    """Replace ``Catalog.getTable``."""
     return _table(table)
 
 
@@ -149,7 +149,7 @@ def create_table(
     description: str | None = None,
     **options: str,
 ) -> DataFrame:
-    """``Catalog.createTable``; without a schema, it registers an existing table."""
+    """Replace ``Catalog.createTable``; without a schema, it registers an existing table."""
     spark: SparkSession = catalog._sparkSession
     if not is_enabled(spark) or not is_delta(source, spark):
         rows: DataFrame = original(catalog, tableName, path, source, schema, description, **options)
@@ -177,7 +177,7 @@ def create_table(
 def list_columns(
     original: Original, catalog: Catalog, tableName: str, dbName: str | None = None
 ) -> list[Column]:
-    """``Catalog.listColumns``."""
+    """Replace ``Catalog.listColumns``."""
     table = _delta_table(catalog, tableName, dbName)
     if table is None:
         columns: list[Column] = original(catalog, tableName, dbName)
@@ -198,18 +198,18 @@ def list_columns(
 
 @_of_delta_table
 def refresh_table(table: StatementTable) -> None:
-    """``Catalog.refreshTable``: each read of a Delta table finds its latest version."""
+    """Replace ``Catalog.refreshTable``: nothing to do, each read finds the latest version."""
 
 
 @_of_delta_table
 def get_table_properties(table: StatementTable) -> dict[str, str]:
-    """``Catalog.getTableProperties``, as ``SHOW TBLPROPERTIES``."""
+    """Replace ``Catalog.getTableProperties``, as ``SHOW TBLPROPERTIES``."""
     return dict(sorted(all_properties(table.snapshot).items()))
 
 
 @_of_delta_table
 def list_partitions(table: StatementTable) -> list[Any]:
-    """``Catalog.listPartitions``: the partitions of ``SHOW PARTITIONS``, as Spark names them."""
+    """Replace ``Catalog.listPartitions``; partitions are named as Spark names them."""
     from pyspark.sql.catalog import TablePartition  # later versions have it
 
     shown = show_partitions(table)
@@ -223,17 +223,17 @@ def list_partitions(table: StatementTable) -> list[Any]:
 
 @_of_delta_table
 def cache(table: StatementTable, storageLevel: StorageLevel | None = None) -> None:
-    """``Catalog.cacheTable``."""
+    """Replace ``Catalog.cacheTable``."""
     cache_table(table.spark, table.path, storageLevel)
 
 
 @_of_delta_table
 def uncache(table: StatementTable) -> None:
-    """``Catalog.uncacheTable``."""
+    """Replace ``Catalog.uncacheTable``."""
     uncache_table(table.spark, table.path)
 
 
 @_of_delta_table
 def is_in_cache(table: StatementTable) -> bool:
-    """``Catalog.isCached``."""
+    """Replace ``Catalog.isCached``."""
     return is_cached(table.spark, table.path)

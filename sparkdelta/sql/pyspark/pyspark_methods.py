@@ -1,7 +1,7 @@
 """PySpark's methods that read and write, as they are in enabled sessions.
 
-Each takes the original method first, and leaves to it what is not about a Delta table. Only methods
-that do something are replaced: what came before them is read from the reader or writer.
+Each takes the original method first, and calls it for anything but a Delta table. Only methods that
+start work are replaced: they take the earlier settings from the reader or writer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def load(
     schema: Any = None,
     **options: Any,
 ) -> DataFrame:
-    """``DataFrameReader.load``."""
+    """Replace ``DataFrameReader.load``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
     if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source, spark):
@@ -65,7 +65,7 @@ def save(
     partitionBy: Any = None,
     **options: Any,
 ) -> None:
-    """``DataFrameWriter.save``."""
+    """Replace ``DataFrameWriter.save``."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
     if not is_enabled(spark) or not is_delta(format or builders.writer(writer).source, spark):
@@ -87,7 +87,7 @@ def save_as_table(
     partitionBy: Any = None,
     **options: Any,
 ) -> None:
-    """``DataFrameWriter.saveAsTable``; an append to a Delta table ignores the format."""
+    """Replace ``DataFrameWriter.saveAsTable``; an append to a Delta table ignores the format."""
     builders = builders_of(writer)
     spark, before = builders.session_of(writer), builders.writer(writer)
     appends = (mode or before.mode or "").lower() == "append"
@@ -113,7 +113,7 @@ def save_as_table(
 def insert_into(
     original: Original, writer: Builder, tableName: str, overwrite: bool | None = None
 ) -> None:
-    """``DataFrameWriter.insertInto``: columns are matched by position."""
+    """Replace ``DataFrameWriter.insertInto``: columns are matched by position."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
     path = _named_path(spark, tableName)
@@ -151,7 +151,7 @@ def _create(mode: str, *, requires_table: bool = False) -> Replacement:
 
 
 def append(original: Original, writer: Builder) -> None:
-    """``DataFrameWriterV2.append``."""
+    """Replace ``DataFrameWriterV2.append``."""
     found = _table_writer(writer)
     if found is None:
         original(writer)
@@ -160,7 +160,7 @@ def append(original: Original, writer: Builder) -> None:
 
 
 def overwrite(original: Original, writer: Builder, condition: str | Column) -> None:
-    """``DataFrameWriterV2.overwrite``."""
+    """Replace ``DataFrameWriterV2.overwrite``."""
     found = _table_writer(writer)
     if found is None:
         original(writer, condition)
@@ -170,7 +170,7 @@ def overwrite(original: Original, writer: Builder, condition: str | Column) -> N
 
 
 def overwrite_partitions(original: Original, writer: Builder) -> None:
-    """``DataFrameWriterV2.overwritePartitions``."""
+    """Replace ``DataFrameWriterV2.overwritePartitions``."""
     found = _table_writer(writer)
     if found is None:
         original(writer)
@@ -228,7 +228,7 @@ def _named_path(spark: SparkSession, name: str, *, qualified: bool = False) -> s
 def sql(
     original: Original, spark: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any
 ) -> DataFrame:
-    """``SparkSession.sql``."""
+    """Replace ``SparkSession.sql``."""
     run: Callable[..., DataFrame] = functools.partial(original, spark)
     if is_enabled(spark):
         with follow_settings(spark):
@@ -237,7 +237,7 @@ def sql(
 
 
 def table_of_reader(original: Original, reader: Builder, tableName: str) -> DataFrame:
-    """``DataFrameReader.table``."""
+    """Replace ``DataFrameReader.table``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
     named = _table_or_view(spark, tableName)
@@ -252,7 +252,7 @@ def table_of_reader(original: Original, reader: Builder, tableName: str) -> Data
 
 
 def table_of_session(original: Original, spark: SparkSession, tableName: str) -> DataFrame:
-    """``SparkSession.table``."""
+    """Replace ``SparkSession.table``."""
     named = _table_or_view(spark, tableName)
     if isinstance(named, DataFrame):
         return named
@@ -279,12 +279,12 @@ def _table_or_view(spark: SparkSession, name: str) -> str | DataFrame | None:
 
 
 def changes(original: Original, reader: Builder, tableName: str) -> DataFrame:
-    """``DataFrameReader.changes`` and ``DataStreamReader.changes``.
+    """Replace ``DataFrameReader.changes`` and ``DataStreamReader.changes``.
 
     Raises
     ------
     DELTA_STATEMENT_NOT_SUPPORTED
-        It is a Delta table, whose changes delta-spark gives by an option, too.
+        It is a Delta table; delta-spark, too, reads its changes by an option.
     """
     if _named_path(builders_of(reader).session_of(reader), tableName) is None:
         rows: DataFrame = original(reader, tableName)
@@ -294,7 +294,7 @@ def changes(original: Original, reader: Builder, tableName: str) -> DataFrame:
 
 
 def merge_into(original: Original, rows: DataFrame, table: str, condition: Column) -> Any:
-    """``DataFrame.mergeInto``."""
+    """Replace ``DataFrame.mergeInto``."""
     path = _named_path(rows.sparkSession, table)
     return (
         original(rows, table, condition)
@@ -306,7 +306,7 @@ def merge_into(original: Original, rows: DataFrame, table: str, condition: Colum
 def child_session(
     original: Original, spark: SparkSession, *args: Any, **kwargs: Any
 ) -> SparkSession:
-    """``SparkSession.newSession`` and ``SparkSession.cloneSession``."""
+    """Replace ``SparkSession.newSession`` and ``SparkSession.cloneSession``."""
     return enable_child(original(spark, *args, **kwargs), spark)
 
 

@@ -1,6 +1,6 @@
 """``readStream`` and ``writeStream`` of enabled sessions.
 
-Each function takes PySpark's method first, and leaves to it what is not about a Delta table.
+Each function takes PySpark's method first, and calls it for anything but a Delta table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def load(
     schema: Any = None,
     **options: Any,
 ) -> DataFrame:
-    """``DataStreamReader.load``."""
+    """Replace ``DataStreamReader.load``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
     if not is_enabled(spark) or not is_delta(format or builders.reader(reader).source, spark):
@@ -49,7 +49,7 @@ def load(
 
 
 def table(original: Original, reader: Builder, tableName: str) -> DataFrame:
-    """``DataStreamReader.table``."""
+    """Replace ``DataStreamReader.table``."""
     builders = builders_of(reader)
     spark = builders.session_of(reader)
     path = table_path(spark, table_name(tableName)) if is_enabled(spark) else None
@@ -69,7 +69,7 @@ def start(
     queryName: str | None = None,
     **options: Any,
 ) -> StreamingQuery:
-    """``DataStreamWriter.start``."""
+    """Replace ``DataStreamWriter.start``."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
     if not is_enabled(spark) or not is_delta(
@@ -93,7 +93,7 @@ def to_table(
     queryName: str | None = None,
     **options: Any,
 ) -> StreamingQuery:
-    """``DataStreamWriter.toTable``."""
+    """Replace ``DataStreamWriter.toTable``."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
     if is_enabled(spark):

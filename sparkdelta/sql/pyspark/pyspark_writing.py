@@ -185,7 +185,7 @@ def _replace_rows(state: WriterState, path: str) -> None:
 
 
 def _values(rows: DataFrame, path: str, *, evolves: bool) -> dict[str, str]:
-    """Return the columns of rows by those of the table that an append would write them into."""
+    """Return the columns of rows, by the table's columns into which an append would write them."""
     table = load_snapshot(rows.sparkSession, path).configuration
     if evolves:
         table = with_merged_schema(TableChange(table, table), rows.schema, path=path).after

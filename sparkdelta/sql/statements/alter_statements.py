@@ -197,7 +197,7 @@ def _column_change(parser: Parser) -> dict[str, Any]:
 
 
 def _column_changes(parser: Parser) -> dict[str, Any]:
-    """Go past ``a TYPE INT, b FIRST``, or ``a SYNC IDENTITY``."""
+    """Parse ``a TYPE INT, b FIRST``, or ``a SYNC IDENTITY``."""
     changes = list[dict[str, Any]]()
     while not changes or parser.accept(","):
         name = parser.column()
@@ -213,7 +213,7 @@ def _column_changes(parser: Parser) -> dict[str, Any]:
 
 
 def _changed_column(parser: Parser) -> dict[str, Any]:
-    """Go past ``a a INT [COMMENT] [FIRST | AFTER]``, or what follows ALTER COLUMN, too."""
+    """Parse ``a a INT [COMMENT] [FIRST | AFTER]``, or the changes of ALTER COLUMN."""
     name = parser.column()
     is_named = name_key(parser.token.text) == name_key(column_path(name)[-1])
     if parser.token.is_word("SYNC") and not is_named and parser.accept("SYNC IDENTITY"):

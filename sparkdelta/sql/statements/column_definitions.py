@@ -87,7 +87,7 @@ def type_of(text: str) -> DataType:
     Raises
     ------
     InvalidArgumentError
-        It is no type: Spark's error would show a text that is not the user's.
+        The type is unknown; Spark's error would show a text that is not the user's.
     """
     try:
         return declared_type(text)
@@ -177,12 +177,12 @@ def type_text(parser: Parser) -> str:
 
 
 def table_properties(parser: Parser) -> dict[str, str]:
-    """Return the properties of a table, and go past them.
+    """Parse the properties of a table.
 
     Raises
     ------
     StatementSyntaxError
-        One is no property: Spark's SQL has another clause for it.
+        Spark's SQL has another clause for one of them.
     """
     start, properties = parser.token, parser.properties()
     for name in properties:

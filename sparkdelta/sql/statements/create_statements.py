@@ -61,7 +61,7 @@ _CLONE_METRICS = StructType(
 
 
 def _create(parser: Parser, creation: Creation) -> Statement:
-    """Go past the name of a table and the clauses after it."""
+    """Parse the name of a table and the clauses after it."""
     parser.table()
     function: Callable[..., DataFrame | None]
     function, clauses = create, _table_clauses

@@ -55,7 +55,7 @@ def _describe_detail(table: StatementTable) -> DataFrame:
 
 
 def _described(parser: Parser) -> dict[str, Any]:
-    """Go past ``[TABLE] [EXTENDED] table [column]``."""
+    """Parse ``[TABLE] [EXTENDED] table [column]``."""
     if parser.token.is_word(*_NO_TABLES) and parser.ahead().kind is not Kind.END:
         raise parser.error("a table is expected")  # it is Spark's
     parser.accept("TABLE")
@@ -98,7 +98,7 @@ def _column_info(table: StatementTable, name: str) -> DataFrame:
 
 
 def _details(table: StatementTable) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the rows of DESCRIBE EXTENDED after those of the columns."""
+    """Yield the rows of DESCRIBE EXTENDED below the columns."""
     snapshot, name = table.snapshot, table.name
     yield from (("", "", ""), ("# Detailed Table Information", "", ""))
     names = name_in_catalog(table.spark, name)
@@ -143,12 +143,12 @@ def _shown_values(parser: Parser) -> Mapping[str, str | None]:
 def show_partitions(
     table: StatementTable, partition: Mapping[str, str | None] | None = None
 ) -> DataFrame:
-    """SHOW PARTITIONS: those with live files, as the log has them.
+    """Return the partitions with live files, as the log has them.
 
     Parameters
     ----------
     partition
-        The values that are asked for, as SQL text by column.
+        The values to look for, as SQL text by column.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def show_partitions(
 
 
 def _table_of_database(parser: Parser) -> None:
-    """Go past ``FROM table [FROM database]``."""
+    """Parse ``FROM table [FROM database]``."""
     parser.expect("FROM|IN")
     name = parser.table()
     if parser.accept("FROM|IN"):

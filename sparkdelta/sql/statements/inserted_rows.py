@@ -167,7 +167,7 @@ def _converted(rows: DataFrame, snapshot: Snapshot, time_zone: str) -> DataFrame
     """Return rows with the values that the table's columns of the same names can take.
 
     Unlike `sparkdelta.write_delta`, an INSERT converts strings to other types, and raises an error
-    where a string is no value of the type.
+    where a string cannot be converted.
     """
     fields = {name_key(field.name): field.dataType for field in snapshot.schema.fields}
     values = {}
@@ -185,8 +185,9 @@ def _converted(rows: DataFrame, snapshot: Snapshot, time_zone: str) -> DataFrame
 def partition_condition(
     snapshot: Snapshot, values: Mapping[str, str | None], *, time_zone: str
 ) -> str | None:
-    """Return the condition that partition columns have values, given as SQL text by column, of
-    their types; None if no value is given.
+    """Return the condition on partition columns for values as SQL text by column.
+
+    The values are converted to the types of the columns. None if no column has a value.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def partition_condition(
     Raises
     ------
     NonPartitionColumnReferenceError
-        A column is no partition column.
+        A column is not a partition column.
     """
     partitions = snapshot.metadata.partition_columns
     fields = {name_key(f.name): f for f in snapshot.schema.fields if f.name in partitions}

@@ -81,7 +81,7 @@ def _repair_table(table: StatementTable, *, dry_run: bool = False) -> DataFrame:
 
 
 def _vacuum_clauses(parser: Parser) -> dict[str, Any]:
-    """Go past ``FULL | LITE``, ``USING INVENTORY``, ``RETAIN`` and ``DRY RUN`` in any order."""
+    """Parse ``FULL | LITE``, ``USING INVENTORY``, ``RETAIN`` and ``DRY RUN`` in any order."""
     clauses, seen = dict[str, Any](), set[str]()
     while not parser.is_at_end:
         word = parser.token.text.upper()
@@ -175,7 +175,7 @@ def _comment_on_table(table: StatementTable, comment: str) -> None:
 
 @statement("REFRESH TABLE")
 def _refresh(table: StatementTable) -> None:
-    """REFRESH TABLE: each statement finds the latest version."""
+    """Accept REFRESH TABLE, although each statement finds the latest version anyway."""
 
 
 @statement("CACHE TABLE", line="table [OPTIONS options:properties]")

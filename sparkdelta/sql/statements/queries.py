@@ -74,8 +74,9 @@ class SparkSql:
     defined: Name | None = None
 
     def query(self, *parts: str | Fragment) -> DataFrame:
-        """Return the rows of a query, whose text is given in parts: those of a statement, where
-        tables may be read, and others.
+        """Return the rows of a query, given as parts of its text.
+
+        Tables are looked for in the parts that are fragments of a statement.
         """
         return self.spliced(self.tables(*parts), *parts)
 
@@ -178,9 +179,7 @@ class SparkSql:
         return self.run(text, **frames, **self.frames)
 
     def _rows(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
-        """Return the rows of a Delta table at a path, perhaps with a version, or its changes; or
-        those of a view.
-        """
+        """Return the rows of a view, or of a Delta table at a path: a version's rows or changes."""
         if isinstance(named, StoredView):
             if relation.version or relation.timestamp or relation.options is not None:
                 raise DeltaError.of(

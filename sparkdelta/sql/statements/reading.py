@@ -33,12 +33,12 @@ def read(
 ) -> DataFrame:
     """Return the rows of a table, or its changes, as options ask for.
 
-    Times are those of the session's time zone, as in delta-spark.
+    Times are in the session's time zone, as in delta-spark.
 
     Raises
     ------
     DELTA_UNKNOWN_ARGUMENT, InvalidArgumentError
-        An option is unknown, or its value.
+        An option or its value is unknown.
     DeltaError
         The table cannot be read; see `sparkdelta.read_delta`.
     """
@@ -67,7 +67,7 @@ def read_stream_with(spark: SparkSession, path: str, options: Mapping[str, str])
     Raises
     ------
     DELTA_UNKNOWN_ARGUMENT, InvalidArgumentError
-        An option is unknown, or its value.
+        An option or its value is unknown.
     DeltaError
         The table cannot be read; see `sparkdelta.read_stream`.
     """

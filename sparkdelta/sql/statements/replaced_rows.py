@@ -1,4 +1,4 @@
-"""Rows that take the place of those of a table that they match: REPLACE USING and REPLACE ON."""
+"""REPLACE USING and REPLACE ON: new rows replace the table's rows that they match."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class ImmediateStatement:
         return cls(statement, variables, tuple(arguments))
 
     def statement(self, run: Callable[..., DataFrame]) -> str | None:
-        """Return the text to run, perhaps a variable's value; None if it is no text."""
+        """Return the text to run, perhaps a variable's value; None if it is not a text."""
         first, second = self.text.tokens[:2]
         if (first.kind, second.kind) == (Kind.STRING, Kind.END):
             return first.text

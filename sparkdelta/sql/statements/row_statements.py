@@ -152,7 +152,7 @@ def _merge(
 
 
 def _insert_clauses(parser: Parser) -> dict[str, Any]:
-    """Go past what follows INSERT; return the arguments of `insert` that are not the defaults."""
+    """Parse the clauses of INSERT; return the arguments of `insert` that are not the defaults."""
     found: dict[str, Any] = {"evolves": parser.accept("WITH SCHEMA EVOLUTION")}
     found["overwrites"] = parser.accept("OVERWRITE")
     if not found["overwrites"]:
@@ -190,7 +190,7 @@ def _insert_clauses(parser: Parser) -> dict[str, Any]:
 
 
 def _replaced(parser: Parser, insert: Mapping[str, Any]) -> dict[str, Any]:
-    """Go past ON, USING or WHERE, and what follows it up to the query."""
+    """Parse ON, USING or WHERE up to the query."""
     is_plain = insert.keys().isdisjoint({"columns", "partition"}) and not insert["overwrites"]
     ends = (*_QUERY, *_QUERY_IN_PARENTHESES)
     if is_plain and parser.accept("ON"):
@@ -292,7 +292,7 @@ def _insert(
 
 
 def _names_of_rows(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of columns that rows have, by those of a table.
+    """Return the names of the rows' columns by the names of the table's columns.
 
     Parameters
     ----------

@@ -108,9 +108,7 @@ class _Creation:
 
 
 def _accept_create_view(parser: Parser) -> _Creation | None:
-    """Go past ``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW``; return None if something else is
-    next.
-    """
+    """Parse ``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW``; return None for anything else."""
     if not parser.accept("CREATE"):
         return None
     replaces, is_global = parser.accept("OR REPLACE"), parser.accept("GLOBAL")

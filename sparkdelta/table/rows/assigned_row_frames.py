@@ -120,12 +120,12 @@ def assigned_rows(
     clauses
         The assignments of each clause.
     current
-        The columns of `rows` with the current values of the table's columns, by the names of these;
+        The columns of `rows` with the current values of the table's columns, by the table's names;
         by default, they have the same names.
     clause_column
         The column of `rows` with the index of the row's clause, if there are several.
     kept
-        Other columns of `rows` to keep; they follow those of the table.
+        Other columns of `rows` to keep, after the table's columns.
     adds_fields
         True if the table's schema evolves, see `can_convert`.
 

@@ -60,15 +60,15 @@ def update_assignments(
     alias
         The table's alias, which may precede the names.
     unknown
-        The error for a name that is not a column's, of the name and those of the columns; by
-        default a `ColumnNotFoundError`.
+        Makes the error for an unknown name from it and the names of the columns; by default a
+        `ColumnNotFoundError`.
 
     Raises
     ------
     ColumnNotFoundError, DELTA_MISSING_SET_COLUMN
         The table has no such column, or the struct no such field.
     DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT
-        A name is that of a field inside an array or a map, or of a column that is no struct.
+        A name refers to a field inside an array or a map, or of a column that is not a struct.
     DELTA_CONFLICT_SET_COLUMN
         A column is assigned twice, or together with one of its fields.
     DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED
@@ -114,7 +114,7 @@ def column_path(
     ColumnNotFoundError, DELTA_MISSING_SET_COLUMN
         There is no such column, or the struct has no such field.
     DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT
-        The name is that of a field inside an array or a map, or of a column that is no struct.
+        The name refers to a field inside an array or a map, or of a column that is not a struct.
     """
     unknown = unknown or _not_found
     try:

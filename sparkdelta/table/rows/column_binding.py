@@ -1,4 +1,4 @@
-"""Conforming rows: the columns of rows matched with those of a table, cast, filled in and checked.
+"""Binding of rows to a table's columns: match them by name, cast, fill in and check the values.
 
 References
 ----------
@@ -63,7 +63,7 @@ class ColumnBinding:
 def match_rows(
     rows: StructType, table: TableConfiguration, *, path: str, rounds: bool = False
 ) -> ColumnBinding:
-    """Match the columns of rows with those of the table, and check that rows can go into it.
+    """Match the columns of rows with the table's columns, and check that it can take them.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def match_rows(
         No rows can be written into the table.
     DELTA_METADATA_MISMATCH, DELTA_FAILED_TO_MERGE_FIELDS, DELTA_MISSING_NOT_NULL_COLUMN_VALUE,
     DELTA_PARTITION_COLUMN_NOT_FOUND
-        These cannot.
+        These rows cannot be written into it.
     DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
         They have values for an identity column that is GENERATED ALWAYS.
     """
@@ -191,7 +191,7 @@ def _match_assigned(
     path: str,
     clause_column: str | None,
 ) -> ColumnBinding:
-    """Match the columns of `assigned_rows` with those of the table.
+    """Match the columns of `assigned_rows` with the table's columns.
 
     The table's rules give the values of columns that a clause does not assign.
     """
@@ -227,7 +227,7 @@ def cast_and_validate(
     columns
         SQL of the columns that `matched` and `kept` name; by default, `rows` has these.
     kept
-        Columns of the rows to keep after those of the table.
+        Columns of the rows to keep after the table's columns.
     """
     with engine_of(spark).in_table_session(rows) as ours:
         if columns:

@@ -86,7 +86,7 @@ def conformed_rows(
     path
         The table, for errors.
     kept
-        The names of columns of the rows that follow those of the table in the result.
+        The names of columns of the rows that follow the table's columns in the result.
     """
     filled_names = [column.field.name for column in columns if column.is_filled]
     numbered = {n: rules.identities[n] for n in filled_names if n in rules.identities}

@@ -24,7 +24,7 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FileCopier:
-    """Copy of files byte by byte, except for field ids in their footers.
+    """A job that copies files byte by byte and changes the field ids in their footers.
 
     Attributes
     ----------

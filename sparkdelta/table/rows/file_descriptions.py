@@ -54,7 +54,7 @@ _LIST_OPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDescriber:
-    """Describes new data files of one table.
+    """The reader of the footers of one table's new data files.
 
     Attributes
     ----------

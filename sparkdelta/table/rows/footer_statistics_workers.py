@@ -174,8 +174,8 @@ def file_statistics(
 ) -> JsonText:
     """Return `stats` of a file without a deletion vector.
 
-    A bound is omitted if the footer does not have it, or if JSON cannot represent it. So are those
-    of FLOAT and DOUBLE columns, unless the footer's writer says when a column has NaN.
+    A bound is omitted if the footer does not have it, if JSON cannot represent it, or if the column
+    is FLOAT or DOUBLE and the footer's writer does not report NaN.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Identity columns whose values a write generates: their statistics tell the values that are used.
+"""High-water marks of identity columns, from the statistics of the files that a write adds.
 
 References
 ----------
@@ -36,12 +36,12 @@ def generated_identities(
 def with_used_identities(
     change: TableChange, matched: ColumnBinding, files: NewFiles, *, path: str
 ) -> TableChange:
-    """Return the change with new high-water marks: the values that the files use last.
+    """Return the change with the last values of the files as high-water marks.
 
     Raises
     ------
     DELTA_INVALID_COMMIT
-        The statistics of a file do not tell.
+        A file has no statistics of an identity column.
     """
     table = change.after
     marks = {}
@@ -64,8 +64,9 @@ def with_used_identities(
 
 
 def identity_marks(before: TableConfiguration, earlier: TableConfiguration) -> dict[str, int]:
-    """Return the high-water marks of identity columns that a table has beyond those of another
-    state or table, by their names there.
+    """Return the high-water marks that are beyond the marks of an earlier state or another table.
+
+    The keys are the names of the columns in the latter.
     """
     columns = {physical_path(before.schema, (f.name,), before.column_mapping): f
                for f in before.schema}  # fmt: skip

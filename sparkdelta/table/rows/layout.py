@@ -65,17 +65,17 @@ def lay_out(
     target_file_size: int | None = None,
     is_shuffled: bool = True,
 ) -> LaidOutRows:
-    """Lay out conformed rows, with the rows of each partition in a directory of their own.
+    """Group conformed rows so that each partition is written to its own directory.
 
     Parameters
     ----------
     rows
         The table's columns and `file_columns`.
     file_columns
-        Columns that the files hold beside those of the table.
+        Columns that the files hold beside the table's columns.
     target_file_size
-        In bytes, about: rows are shuffled so that each partition gets a file for so many; None to
-        write them where they are.
+        The approximate size in bytes: rows are shuffled so that a partition gets one file for each
+        such amount; None to write them where they are.
     is_shuffled
         False to leave the rows where they are in any case.
     """

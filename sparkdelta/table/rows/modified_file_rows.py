@@ -80,8 +80,7 @@ def deleted_rows(
     *metadata_columns: MetadataColumn,
     scan: Scan | None = None,
 ) -> DataFrame:
-    """Return the rows that are deleted, and no others of their files: bitmaps tell, without the
-    condition that chose them. Lazy.
+    """Return the deleted rows, lazily: bitmaps select them, not the condition once more.
 
     Parameters
     ----------

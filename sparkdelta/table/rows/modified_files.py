@@ -100,8 +100,8 @@ class ModifiedFiles:
     Attributes
     ----------
     adds, removes
-        A remove of each file, and an add of those that get a deletion vector, where the driver
-        knows them one by one. The commit sets the time of the removes.
+        A remove of each file, and an add of each file that gets a deletion vector, if the driver
+        holds them. The commit sets the time of the removes.
     actions
         The actions of the files that the driver does not know, in columns `remove` and `add`, one
         of them in each row. May be evaluated repeatedly, and differs in the time of removes alone;
@@ -125,7 +125,7 @@ class ModifiedFiles:
     directory
         Holds the new deletion vectors; None if there are none.
     num_vectors_added, num_vectors_removed, num_vectors_updated
-        New deletion vectors; vectors that were there before; those of them that got a new one.
+        The numbers of new, dropped and replaced deletion vectors.
     """
 
     adds: tuple[AddFile, ...] = ()
@@ -219,7 +219,7 @@ def modify_files(
     max_deleted_share
         See `base.protocol.table_properties.max_deleted_share`; by default, that of the table.
     stage
-        A directory for what is of use until the commit.
+        A directory for intermediate files; needed until the commit.
     adds
         The files that may have such rows; a DataFrame as `Scan.files` gives it with `stats`. By
         default, all of the table.
@@ -371,12 +371,12 @@ class _Touching:
         return self._touched(table)
 
     def _keyed_adds(self, adds: DataFrame) -> DataFrame:
-        """FILE_KEY and ADD of the files that may have the rows."""
+        """Return FILE_KEY and ADD of the files that may have the rows."""
         statistics = self.snapshot.configuration.statistics
         return keyed_adds(adds, table_root=self.snapshot.path, statistics=statistics)
 
     def _driver_files(self) -> tuple[StoredFiles, _Limits]:
-        """Access to the table's files from the driver, and the limits of its work."""
+        """Return the driver's access to the table's files, and the limits of its work."""
         log = self.snapshot.log
         files = worker_files(self.stage.spark, log.store.table_root, log.options)
         if files.is_near(log.store.table_root):

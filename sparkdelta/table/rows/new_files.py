@@ -63,7 +63,7 @@ class NewFiles:
 
     @classmethod
     def known(cls, spark: SparkSession, table: pa.Table, directory: str) -> NewFiles:
-        """New files that the driver knows one by one.
+        """Create new files from descriptions on the driver.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class NewFiles:
 
     @classmethod
     def many(cls, described: DataFrame, directory: str) -> NewFiles:
-        """New files that are too many for the driver to know one by one."""
+        """Create new files from descriptions on executors; only their totals are read."""
         totals = described.agg(
             F.count("*").alias("count"),
             F.sum(NUM_RECORDS).alias("rows"),

@@ -61,8 +61,9 @@ def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:
 def files_of_partitions(
     snapshot: Snapshot, where: str | SparkColumn, *, names: RowNames = NO_NAMES
 ) -> DataFrame:
-    """Return the columns of `Snapshot.add_files` for the files of the partitions that a condition,
-    which uses no other columns, is true of.
+    """Return the files of the partitions that match a condition on partition columns.
+
+    The columns are the ones of `Snapshot.add_files`.
 
     Parameters
     ----------
@@ -82,13 +83,14 @@ def files_of_partitions(
 def chosen_partitions(
     snapshot: Snapshot, where: str | SparkColumn | None, *, operation: str
 ) -> DataFrame:
-    """Return the columns of `Snapshot.add_files` for the files of the partitions that a condition
-    is true of, all files without one.
+    """Return the files of the partitions that match a condition; all files without one.
+
+    The columns are the ones of `Snapshot.add_files`.
 
     Raises
     ------
     NonPartitionColumnReferenceError
-        It uses other columns than those of partitions.
+        It uses columns other than partition columns.
     InvalidArgumentError
         It is not understood, or cannot be checked.
     """
@@ -149,7 +151,7 @@ def files_of_same_partitions(snapshot: Snapshot, adds: DataFrame) -> tuple[DataF
 
 
 def commit_tags(table: TableConfiguration, *, keeps_row_ids: bool = True) -> dict[str, str]:
-    """Tags of a commit: whether the rows that it writes again keep their ids."""
+    """Return the tags of a commit, which say if rewritten rows keep their ids."""
     if not is_supported(table.protocol, TableFeature.ROW_TRACKING):
         return {}
     return {"delta.rowTracking.preserved": str(keeps_row_ids).lower()}
@@ -221,7 +223,7 @@ def remove_fields(
     Parameters
     ----------
     num_records
-        SQL of the rows of each file, deleted ones included; by default, those of `stats_parsed`.
+        SQL of the number of rows of each file with deleted ones; by default, from `stats_parsed`.
     """
     has_stats = f"{num_records} IS NOT NULL"
     fields = (

@@ -86,7 +86,7 @@ class Stopwatch:
         self._phases: dict[str, int] = {}
 
     def lap(self, name: str) -> None:
-        """End the phase of this name; the next begins."""
+        """Close the current phase under this name and begin the next."""
         now = time.monotonic_ns()
         self._phases[name] = (now - self._last) // 1_000_000
         self._last = now
@@ -103,7 +103,7 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeWriter:
-    """Writes the data files and change data files of one operation, see `change_writer`.
+    """The writer of one operation's data files and change data files, see `change_writer`.
 
     Attributes
     ----------
@@ -118,8 +118,8 @@ class ChangeWriter:
     data_change
         False if the files hold the rows of the table as they were.
     target_file_size
-        In bytes, about: rows are shuffled so that each partition gets a file for so many; None to
-        write them where they are.
+        The approximate size in bytes: rows are shuffled so that a partition gets one file for each
+        such amount; None to write them where they are.
     parquet_options
         Of Spark's Parquet writer, for the data files.
     settings
@@ -327,13 +327,13 @@ def unchanged_table(snapshot: Snapshot) -> TableChange:
 def check_row_count(
     written: NewFiles | None, expected: int | None, *, path: str, operation: str
 ) -> None:
-    """Refuse to commit another number of rows than the bitmaps of the modified files tell.
+    """Check that the number of written rows agrees with the deletion vectors.
 
     Raises
     ------
     DELTA_NUM_RECORDS_MISMATCH
-        The rows that were found and those that were written differ, as those of a condition that
-        is not deterministic, or of a file that changed meanwhile.
+        The rows that were selected and the rows that were written differ in number: the condition
+        is not deterministic, or a file changed meanwhile.
     """
     found = 0 if written is None else written.num_rows
     if found != expected:

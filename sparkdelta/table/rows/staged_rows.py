@@ -25,9 +25,7 @@ _ROWS = "rows"
 
 
 def computed_once(rows: DataFrame, stage: Staging, part: str) -> DataFrame:
-    """New rows of a table that are written more than once, as data and as change data: their values
-    may differ when they are computed again.
-    """
+    """Stage rows that are written as data and as change data, so that both have the same values."""
     with write_failures(stage.store.table_root):
         return stage.stage_rows(rows, part)
 

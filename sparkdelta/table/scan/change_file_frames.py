@@ -23,8 +23,9 @@ _ENTRY = (
 
 
 def derived_changes(actions: DataFrame, *, table_root: str, is_partitioned: bool) -> DataFrame:
-    """Return the changes of versions without change data files: rows of added files are inserted,
-    those of removed files deleted.
+    """Return the changes of versions without change data files.
+
+    The rows of added files are inserted, the rows of removed files are deleted.
 
     A version that removes and adds a file changes only rows that one of the two deletion vectors
     has and the other has not.

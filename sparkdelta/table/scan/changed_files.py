@@ -171,8 +171,9 @@ class CommitChanges(ChangedFiles):
         return changes.withColumn("partitionValues", F.map_concat(values, of_commit))
 
     def _commit_facts(self) -> DataFrame:
-        """version LONG, timestamp STRING, has_cdc BOOLEAN, changes_nothing BOOLEAN: a row per
-        commit.
+        """Return a row per commit.
+
+        Its columns are version LONG, timestamp STRING, has_cdc BOOLEAN, changes_nothing BOOLEAN.
         """
         commits = self.commits
         parts = [

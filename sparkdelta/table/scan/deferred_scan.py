@@ -76,13 +76,14 @@ def columns_with_bitmaps(request: ScanRequest) -> StructType:
 
 @dataclass(frozen=True, slots=True)
 class DeferredScan:
-    """A read by Spark's own Parquet source whose files are chosen from the log once Spark has
-    planned a query: then all its filters are known.
+    """A read by Spark's own Parquet source that chooses its files when a query runs.
+
+    By then Spark has planned the query, and all its filters are known.
 
     Attributes
     ----------
     request
-        Without a condition; of metadata columns, those of row tracking alone.
+        Without a condition; its only metadata columns are the row tracking columns.
     live
         The files, in a listing session of the engine.
     max_files
@@ -348,7 +349,7 @@ class FollowingFiles:
     Attributes
     ----------
     analyzed
-        Those of the version that the plan is of.
+        The files of the version that the plan was analyzed for.
     """
 
     analyzed: LateFiles

@@ -89,8 +89,7 @@ def vectors_of_driver(
 
 
 def known_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) -> pa.Array | None:
-    """`BITMAPS.chunks` of each file, read as `vectors_of_driver` does; None if they are too much
-    for the driver.
+    """Return `BITMAPS.chunks` of each file, or None if they are too large for the driver.
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def known_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) ->
 
 
 def read_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) -> DataFrame:
-    """`BITMAPS` of the given data files, decoded when the query runs.
+    """Return `BITMAPS` of data files, decoded when the query runs.
 
     Every deletion vector file is read once, as a whole.
 

@@ -33,8 +33,8 @@ _NOTHING = StructField("sparkdelta:nothing", BooleanType())
 class DistributedScan:
     """A read of data files by executors, which find them in a DataFrame.
 
-    Spark tells a Python operator nothing of what is needed above it: no more is read than the
-    columns of the request and, as far as footers tell, the rows within its condition's bounds.
+    Spark does not push filters or columns into a Python operator. So only the columns of the
+    request are read, and only row groups whose footers overlap its condition's bounds.
     """
 
     spark: SparkSession

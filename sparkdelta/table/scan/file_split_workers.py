@@ -25,7 +25,7 @@ START, END = "sparkdelta:start", "sparkdelta:end"
 
 
 def scan_cost(size: Column) -> Column:
-    """DOUBLE, the cost of reading files in bytes: an aggregate over their sizes."""
+    """Return the cost of reading files: an aggregate (DOUBLE, bytes) over their sizes."""
     cost = F.greatest(size, F.lit(0)).cast("double") + OPENING_BYTES
     return F.coalesce(F.sum(cost), F.lit(0.0))
 

@@ -135,7 +135,7 @@ class LiveFiles:
 
 
 def skipping_of(state: TableState, predicate: Predicate | None) -> DataSkipping | None:
-    """Data skipping by a predicate; None without one."""
+    """Return data skipping by a predicate; None without one."""
     if predicate is None:
         return None
     configuration = state.configuration

@@ -294,7 +294,7 @@ class NativeScan:
         return join_files(rows, with_bitmaps, has_bitmaps=True)
 
     def _bitmaps(self, known: pa.Table, vector: str, chunks: str) -> DataFrame:
-        """_ENTRY and the bitmap of each entry that has a vector."""
+        """Return _ENTRY and the bitmap of each entry that has a vector."""
         described = known.filter(known[vector].is_valid())
         names = {_ENTRY: "file", vector: "deletionVector"}
         described = described.select(list(names)).rename_columns(list(names.values()))

@@ -21,7 +21,7 @@ class RowNames:
     alias
         Of the table; it may precede the names of columns.
     frame
-        A DataFrame whose own columns, such as ``frame["id"]``, stand for those of the table.
+        A DataFrame whose own columns, such as ``frame["id"]``, stand for the table's columns.
     """
 
     alias: str | None = None
@@ -38,13 +38,14 @@ NO_NAMES = RowNames()
 
 
 def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame:
-    """Return a DataFrame without rows whose columns can be used in place of those of some rows; on
-    Spark Connect, where that is not possible, the rows.
+    """Return an empty DataFrame whose columns can stand for the columns of the rows.
+
+    Spark Connect has no such columns: there, return the rows.
 
     Parameters
     ----------
     before
-        Such a frame of an earlier version, whose columns can stand for those that are still there.
+        The result for an earlier version; its columns stay usable where they still exist.
     """
     if not engine_of(rows.sparkSession).can("see plans"):
         return rows

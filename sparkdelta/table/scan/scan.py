@@ -206,8 +206,8 @@ class Scan:
     def to_df(self) -> DataFrame:
         """Return the rows, in the columns and types of the table's schema.
 
-        Without `where`, on classic Spark, files are chosen when a query runs, by all its filters;
-        `listing` tells. Otherwise the list of up to `max_driver_files` files is read by the driver
+        Without `where`, on classic Spark, files are chosen when a query runs, by all its filters
+        (see `listing`). Otherwise the list of up to `max_driver_files` files is read by the driver
         at once (one Spark job) and given to Spark's own Parquet source. With more files, executors
         read the list and the files, and the driver reads only their total size. The rows are lazy,
         and pinned to the version.
@@ -264,7 +264,7 @@ class Scan:
     ) -> DataFrame:
         """Return the rows that match `where`: the table's columns, then metadata columns.
 
-        Of the table's columns there are at least those of `columns` and `where`. Lazy, and not
+        The table's columns include at least `columns` and the columns of `where`. Lazy, and not
         shuffled, see `not_shuffled`.
 
         Parameters

@@ -73,12 +73,12 @@ class RowColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitReader:
-    """Reads splits on a worker.
+    """A reader of splits on a worker.
 
     Attributes
     ----------
     bounds
-        Bounds of the rows that are needed; others may come, too.
+        Bounds of the rows that are needed; other rows may be returned, too.
     version
         The table's version, for messages.
     """
