@@ -17,13 +17,12 @@ from sparkdelta.base.predicates.predicate_rules import columns as columns_of
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.file_paths import plain_path
-from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.schema.table_schema import known_path, quoted, quoted_path, type_of_path
 from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.skipping.failing_values import infallible_terms, is_infallible
 from sparkdelta.base.skipping.predicate_value_frames import to_sql
 from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
-from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.progress import progress
@@ -73,23 +72,6 @@ _ROW_TRACKING = {
     "_metadata.row_commit_version": (MetadataColumn.ROW_COMMIT_VERSION, "row_commit_version"),
 }
 _ROW_IDS = {column for column, _ in _ROW_TRACKING.values()}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MatchingFiles:
-    """Files with rows that match a condition.
-
-    Attributes
-    ----------
-    adds
-        As `Scan.files` gives them.
-    rows, other_rows
-        The rows of these files that match it, and the other rows.
-    """
-
-    adds: DataFrame
-    rows: DataFrame
-    other_rows: DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,43 +291,6 @@ class Scan:
         """
         with self._named_jobs():
             return self._rows(files, self._condition, *metadata_columns)
-
-    def matching_files(self) -> MatchingFiles:
-        """Return the files with matching rows, found by reading those that may have some, and their
-        rows.
-
-        If more than `max_driver_files` files may have some, it is all of these.
-        """
-        assert self.where is not None
-        where = F.expr(self.where) if isinstance(self.where, str) else self.where
-        matching = self._condition
-        assert matching is not None
-        others = RowCondition(
-            ~F.coalesce(where, F.lit(False)), is_infallible=matching.is_infallible
-        )
-        files, adds = self._files_to_read(), self.files()
-        if isinstance(files, pa.Table):
-            names = read_rows(
-                self._rows(files, matching, MetadataColumn.FILE)
-                .select(MetadataColumn.FILE.value)
-                .distinct(),
-                what="files with matching rows",
-                bound=files.num_rows,
-                version=self._state.log.segment.version,
-            )
-            paths = {row[0] for row in names}
-            files = _files_at(files, paths)
-            assert files.num_rows == len(paths)
-            root = self._state.log.store.table_root
-            adds = adds.join(
-                F.broadcast(arrow_frame(self._state.log.spark, files.select(["file"]))),
-                F.expr(absolute_path("path", table_root=root)) == F.col("file"),
-                "left_semi",
-            )
-        found, kept = (
-            self._rows(files, each).select(*self._output()) for each in (matching, others)
-        )
-        return MatchingFiles(adds, found, kept)
 
     def report(self, *, full: bool = False) -> ScanReport:
         """Return the files and bytes left after each step, and the use of each condition.

@@ -126,14 +126,6 @@ def test_rows_for_which_a_condition_is_null_stay(spark: SparkSession, table_path
     assert rows(spark, table_path) == [(2, None), (3, "b")]
 
 
-def test_more_files_than_the_driver_lists(spark: SparkSession, table_path: str) -> None:
-    """Workers that read the files themselves skip no row group that has other rows."""
-    write_delta(spark.range(0, 10, 1, 2), table_path)
-    found = load_snapshot(spark, table_path).scan("id = 3", max_driver_files=0).matching_files()
-    assert sorted(row["id"] for row in found.other_rows.collect()) == [0, 1, 2, 4]
-    assert found.adds.count() == 1
-
-
 def test_deleted_rows_are_not_written_again(spark: SparkSession, table_path: str) -> None:
     """ "Deletion Vectors": the rows that a file has are those that its vector leaves."""
     root = Path(table_path)
