@@ -110,6 +110,7 @@ def without_ids(document: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in document.items() if not k.startswith("delta.columnMapping.")}
 
 
+@pytest.mark.slow
 def test_the_same_statements(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     ours, other = str(tmp_path / "ours"), str(tmp_path / "theirs")
     write_delta(spark.sql(SOURCE), ours, partition_by=["p"])

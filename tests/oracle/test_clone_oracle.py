@@ -33,6 +33,7 @@ def clone_and_read(spark: SparkSession, source: str, theirs: str, ours: str, dee
     return found
 
 
+@pytest.mark.slow
 def test_both_clone_the_same(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     source, theirs, ours, deep = (
         str(tmp_path / name) for name in ("so urce", "theirs", "ours", "deep")

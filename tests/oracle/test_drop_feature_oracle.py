@@ -43,6 +43,7 @@ def drop(spark: SparkSession, table: str, name: str) -> list[Any]:
     return [detail["minReaderVersion"], sorted(detail["tableFeatures"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", USES)
 def test_delta_spark_goes_on(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, name: str

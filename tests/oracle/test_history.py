@@ -37,6 +37,7 @@ def run(spark: SparkSession, table: str) -> list[tuple[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_same_history(enabled: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     theirs = delta_spark.run("tests.oracle.test_history:run", table=str(tmp_path / "theirs"))
     assert run(enabled, str(tmp_path / "ours")) == [tuple(operation) for operation in theirs]

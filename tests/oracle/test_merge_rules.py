@@ -51,6 +51,7 @@ CASES: dict[str, Case] = {
 }
 
 
+@pytest.mark.slow
 def test_rules(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     """Both engines give the same rows, or both refuse; identity values are those of each engine."""
     made = str(tmp_path / "made")

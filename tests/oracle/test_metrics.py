@@ -87,6 +87,7 @@ def metrics(history: Any) -> dict[str, str]:
     return dict(last["operationMetrics"] or {}) | {"version": str(last["version"])}
 
 
+@pytest.mark.slow
 def test_metrics(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, seed: int) -> None:
     made = tmp_path / "made"
     for number in range(3):

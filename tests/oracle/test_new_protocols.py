@@ -82,6 +82,7 @@ def described(spark: SparkSession, table: str, number: int) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 def test_the_same_protocols(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     ours, other = str(tmp_path / "ours"), str(tmp_path / "theirs")
     delta_spark.run("tests.oracle.test_new_protocols:theirs", table=other)

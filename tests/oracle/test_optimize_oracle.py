@@ -149,6 +149,7 @@ def points(spark: SparkSession, start: int, end: int) -> DataFrame:
     )
 
 
+@pytest.mark.slow
 def test_z_order_of_both(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     """Both engines rewrite the same files as equally many, and conditions read no more files of
     ours.

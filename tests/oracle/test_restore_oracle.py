@@ -32,6 +32,7 @@ def restore(spark: SparkSession, table: str, ours: str, version: int) -> dict[st
     }
 
 
+@pytest.mark.slow
 def test_both_restore_the_same(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:

@@ -197,6 +197,7 @@ def create(engines: Engines, rng: random.Random) -> dict[str, str]:
     return properties
 
 
+@pytest.mark.slow
 def test_engines_take_turns(
     spark: SparkSession, delta_spark: DeltaSpark, table_path: str, seed: int
 ) -> None:

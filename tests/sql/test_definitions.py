@@ -243,6 +243,7 @@ def test_tables_like_another(enabled: SparkSession, tmp_path: Path) -> None:
         sql(f"SHOW CREATE TABLE {copy}")
 
 
+@pytest.mark.full
 def test_temporary_views_have_the_names_of_tables(enabled: SparkSession) -> None:
     """Queries find the views, and what creates or replaces a table finds the tables."""
     sql, create = enabled.sql, "TABLE sd_viewed (id LONG) USING delta"

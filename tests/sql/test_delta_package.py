@@ -116,6 +116,7 @@ def test_an_installed_package_stays_as_it_is(tmp_path: Path) -> None:
     assert run("-c", INSTALLED, cwd=tmp_path, path=tmp_path).stdout == "done\n"
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("no_delta_spark")
 def test_a_program_imports_delta_and_has_replaced_builders(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -142,7 +143,7 @@ def test_an_unknown_program_is_named(tmp_path: Path) -> None:
     assert "no-such-program" in answer.stderr
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_delta_spark")
 def test_a_program_runs_with_delta_sparks_settings_and_without_its_jar(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -253,6 +253,7 @@ def test_catalog_and_descriptions_show_kind_owner_and_comment(
         sql("DROP DATABASE cat_db CASCADE")
 
 
+@pytest.mark.full
 def test_append_to_a_delta_table_by_name_needs_no_format(enabled: SparkSession, name: str) -> None:
     rows = enabled.createDataFrame([(3, "c")], "id INT, v STRING").write.mode("append")
     rows.saveAsTable(name)

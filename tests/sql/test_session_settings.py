@@ -48,6 +48,7 @@ def _two_days(spark: SparkSession, path: str) -> None:
     write_delta(rows.coalesce(1), path, mode="overwrite", partition_by=["day"])
 
 
+@pytest.mark.full
 def test_overwrites_replace_partitions_by_setting(enabled: SparkSession, table_path: str) -> None:
     name, dynamic = f"delta.`{table_path}`", {"spark.sql.sources.partitionOverwriteMode": "DYNAMIC"}
     rows = enabled.sql("SELECT 9 AS id, 'a' AS day")

@@ -451,6 +451,7 @@ def test_from_with_several_inserts_fills_each_table(enabled: SparkSession, table
         sql("DROP TABLE IF EXISTS sql_high")
 
 
+@pytest.mark.full
 def test_execute_immediate_runs_statements_on_delta_tables(
     enabled: SparkSession, table_path: str
 ) -> None:

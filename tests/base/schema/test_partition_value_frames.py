@@ -77,6 +77,7 @@ def test_values_of_every_type(spark: SparkSession) -> None:
     _assert_as_the_oracle(spark, "UTC")
 
 
+@pytest.mark.slow
 def test_the_callers_zone(spark: SparkSession) -> None:
     """Timestamps that are written without a time zone are in the caller's."""
     with settings(spark, {"spark.sql.session.timeZone": "Asia/Kolkata"}):

@@ -311,6 +311,7 @@ def _keeps(rules: DataSkipping, stored: StoredFacts) -> Column:
     return keeps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("group", ["as is", "time zone, no ANSI", "plans"])
 def test_rules(spark: SparkSession, source: str, group: str) -> None:

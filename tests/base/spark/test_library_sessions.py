@@ -95,11 +95,13 @@ def _read(spark: SparkSession, table: Path) -> DataFrame:
     return read_delta(spark, str(table)).toDF("id", "t", "n", "d", "b", "s", "p", "o")
 
 
+@pytest.mark.full
 def test_the_table_reads_as_it_is_expected_to(spark: SparkSession, table: Path) -> None:
     _types(table)
     assert _comparable(_read(spark, table)) == WANTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", HOSTILE)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_types_and_values(spark: SparkSession, table: Path, group: str, when: str) -> None:

@@ -82,6 +82,7 @@ def test_progress_is_shown_and_taken_away(
     )  # the cursor is back, the line gone
 
 
+@pytest.mark.slow
 def test_tasks_are_counted(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from tests.support.errors import raises
 from tests.support.settings import settings
 
 
+@pytest.mark.full
 def test_existing_rows_satisfy_a_new_constraint(spark: SparkSession, table_path: str) -> None:
     """Check Constraints: a row for which it is null violates it; deleted rows do not count."""
     on = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}

@@ -231,7 +231,7 @@ def refusing(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> s
     return path
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_history_is_truncated(spark: SparkSession, table_path: str) -> None:
     """A drop that truncates the history takes two steps: the traces go at once, the feature a day
     later.

@@ -97,6 +97,7 @@ def test_ranges(spark: SparkSession, history: tuple[str, Found], start: int, end
     assert changes(rows) == between(found, start, end)
 
 
+@pytest.mark.full
 def test_condition_and_columns(spark: SparkSession, history: tuple[str, Found]) -> None:
     """Partition values leave out files, and the condition may name the columns of changes."""
     path, found = history
@@ -240,6 +241,7 @@ def test_a_remove_without_partition_values(spark: SparkSession, tmp_path: Path) 
         read_changes(spark, path, start_version=1)
 
 
+@pytest.mark.slow
 def test_merges_that_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """delta-spark's MERGE may write files again; its metrics say that no row changed."""
     path = tmp_path / "t"

@@ -299,6 +299,7 @@ def test_a_text_with_unusual_line_ends_is_in_the_hint(spark: SparkSession, table
     assert [a["metaData"]["description"] for a in actions if "metaData" in a] == [text]
 
 
+@pytest.mark.full
 def test_the_hint_never_goes_back(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#last-checkpoint-file"""
     write_kept_history(table)

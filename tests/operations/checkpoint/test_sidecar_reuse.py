@@ -359,6 +359,7 @@ def test_a_wrong_count_leads_to_a_full_checkpoint(
     assert (second.num_adds, second.num_reused_sidecars) == (19, 0)
 
 
+@pytest.mark.full
 def test_a_scan_opens_the_sidecars_that_matter(spark: SparkSession, table: Path) -> None:
     """The others may even be gone. PROTOCOL.md#sidecar-file-information"""
     start(table, remove("gone", deletionTimestamp=NOW))

@@ -127,6 +127,7 @@ def test_the_builder_of_a_partition(spark: SparkSession, table_path: str) -> Non
     assert load_snapshot(spark, table_path).add_files().count() == 4
 
 
+@pytest.mark.full
 def test_optimize_keeps_zero_and_negative_zero_in_their_partitions(
     spark: SparkSession, table_path: str
 ) -> None:

@@ -52,6 +52,7 @@ def killed(tmp_path: Path, paths: list[str], stop: list[object] | None, after: f
     reached.unlink(missing_ok=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("batch", "when"),
     [

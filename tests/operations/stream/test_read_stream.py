@@ -62,6 +62,7 @@ def append(spark: SparkSession, path: str, first: int, last: int, files: int = 1
     write_delta(spark.range(first, last, 1, files), path, mode="append")
 
 
+@pytest.mark.full
 def test_the_table_and_then_its_commits(spark: SparkSession, table_path: str) -> None:
     """Batches of two files: three of the table, by time and path, then those of commits."""
     append(spark, table_path, 0, 3, files=3)

@@ -204,6 +204,7 @@ REMOVALS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", REMOVALS)
 @pytest.mark.parametrize("driver_bytes", [4 << 20, pytest.param(10, marks=pytest.mark.full)])
 def test_commits_that_remove_rows(

@@ -152,6 +152,7 @@ INEXACT = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("commit", INEXACT.values(), ids=INEXACT.keys())
 def test_where_the_commit_does_not_tell_the_state_does(
     spark: SparkSession, small: Path, commit: list[Action]

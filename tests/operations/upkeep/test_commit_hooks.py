@@ -85,6 +85,7 @@ def test_checksums_that_others_did_not_write(spark: SparkSession, table_path: st
     assert crc(table_path, 10)["numFiles"] == 11
 
 
+@pytest.mark.full
 def test_cleanup_follows_a_checkpoint(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#metadata-cleanup"""
     append(spark, table_path, properties={"delta.checkpointInterval": "1"})
@@ -110,6 +111,7 @@ def test_no_cleanup_where_the_table_wants_none(
     assert steps == ["checkpoint_table"]
 
 
+@pytest.mark.full
 def test_compaction_if_the_table_asks_for_it(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#log-compaction-files"""
     append(spark, table_path, properties={"sparkdelta.logCompactionInterval": "2"})

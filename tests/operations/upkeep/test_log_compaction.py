@@ -40,7 +40,7 @@ def log_names(table: Path) -> set[str]:
     return {file.name for file in (table / "_delta_log").iterdir()}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("start", "end"), [(0, 6), (1, 5), (2, 3)])
 def test_a_range_gives_the_same_state(
     spark: SparkSession, table: Path, start: int, end: int
@@ -74,6 +74,7 @@ def test_by_default_from_the_checkpoint_to_the_latest(spark: SparkSession, table
     assert compact_log(spark, str(table)).name is None
 
 
+@pytest.mark.full
 def test_one_job_writes_it_whatever_the_session_says(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def assert_reads(spark: SparkSession, table: Path, version: int) -> None:
     assert replayed(snapshot) == expected(replay(COMMITS, until=version))
 
 
+@pytest.mark.slow
 def test_it_deletes_what_no_version_within_retention_needs(
     spark: SparkSession, table: Path
 ) -> None:
@@ -131,7 +132,7 @@ def test_it_deletes_what_no_version_within_retention_needs(
     assert clean_log(spark, str(table), now_ms=NOW).files == ()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_wherever_it_dies_the_next_one_finishes(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,7 @@ def test_each_partition_has_a_manifest(spark: SparkSession, tmp_path: Path) -> N
     assert manifests(path) == {".": []}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [100, pytest.param(0, marks=pytest.mark.full)])
 def test_commits_write_the_manifests_that_they_change(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, most: int

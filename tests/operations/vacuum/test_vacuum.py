@@ -475,7 +475,7 @@ def test_inventory(spark: SparkSession, tmp_path: Path) -> None:
 # Commits.
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_commits_and_the_empty_result(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#commit-provenance-information: two versions without actions, or none."""
     table = tmp_path / "table"
@@ -534,6 +534,7 @@ def test_files_that_cannot_be_deleted(spark: SparkSession, tmp_path: Path) -> No
 # Races.
 
 
+@pytest.mark.slow
 def test_a_file_that_comes_back_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files: what a commit adds after the listing is kept, however old."""
     table = tmp_path / "table"

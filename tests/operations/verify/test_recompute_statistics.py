@@ -122,6 +122,7 @@ def test_floats_of_writers_that_leave_out_nan(spark: SparkSession, tmp_path: Pat
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_a_file_that_is_removed_meanwhile(spark: SparkSession, table: Path) -> None:
     """PROTOCOL.md#add-file-and-remove-file: it must not come back."""
     commit = Transaction.commit

@@ -75,6 +75,7 @@ def found(spark: SparkSession, table: Path, **options: Any) -> list[tuple[str, s
     return [(check, path.rpartition("/")[2], problem) for check, path, problem in rows]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("commits")
 def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
     write_version_checksum(spark, str(table))
@@ -173,7 +174,7 @@ def test_bounds_that_are_not_those_of_the_footers(spark: SparkSession, table: Pa
 
 
 @pytest.mark.usefixtures("commits")
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_version_checksum_that_disagrees(spark: SparkSession, table: Path) -> None:
     write_version_checksum(spark, str(table))
     file = table / f"_delta_log/{3:020d}.crc"
@@ -309,7 +310,7 @@ def test_an_order_of_features_is_no_difference(
     assert found(spark, table) == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_checkpoint_without_statistics(spark: SparkSession, table: Path) -> None:
     """A checkpoint has no statistics where the table asks for none."""
     none = {f"delta.checkpoint.writeStatsAs{form}": "false" for form in ("Json", "Struct")}

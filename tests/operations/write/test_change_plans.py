@@ -157,7 +157,7 @@ def test_a_large_merge(
     assert found == {*expected.items()}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_large_bitmaps(
     spark: SparkSession, table_path: str, written: list[DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_table_merged_with_its_own_frame(spark: SparkSession, table_path: str)
     assert values(spark, table_path) == {i: i % 3 for i in range(20)} | {1: 7, 2: 7}
 
 
+@pytest.mark.slow
 def test_columns_of_an_earlier_schema(spark: SparkSession, table_path: str) -> None:
     """A column that is no longer there, or of another table, is refused by its name."""
     own = table(spark, table_path, partition_by=["p"])

@@ -119,6 +119,7 @@ def test_a_refused_commit_tells_what_it_leaves(
     assert_nothing_is_lost(spark, table_path, rows=3, commits=1)
 
 
+@pytest.mark.full
 def test_delta_rs_appends_meanwhile(spark: SparkSession, table_path: str) -> None:
     """Both commit by a hard link, and see each other's commits."""
     deltalake = pytest.importorskip("deltalake")

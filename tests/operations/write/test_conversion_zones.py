@@ -163,6 +163,7 @@ def test_delta_sparks_interfaces_convert_in_the_zone_of_an_enabled_session(
             assert stored_text(enabled, str(tmp_path / "z"), _ENABLED[name]) == 1710081000
 
 
+@pytest.mark.slow
 def test_own_functions_convert_in_utc_in_an_enabled_session(
     enabled: SparkSession, tmp_path: Path
 ) -> None:

@@ -210,6 +210,7 @@ def test_refusals(
     assert load_snapshot(spark, table_path).version == 0
 
 
+@pytest.mark.full
 def test_conditions_are_not_evaluated_on_deleted_rows(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#deletion-vectors: a row that is gone cannot fail a later delete."""
     rows = spark.sql("SELECT * FROM VALUES ('1'), ('bad'), ('7'), ('9') AS t(s)").coalesce(1)

@@ -45,7 +45,7 @@ def _table_of_version(spark: SparkSession, path: str, version: int) -> None:
             file.unlink()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     "first",

@@ -49,6 +49,7 @@ def commit(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "where", ["id BETWEEN 4 AND 6", "hash(id) = hash(5L) OR id IN (4, 6)", "a Column"]
 )
@@ -126,6 +127,7 @@ def test_rows_for_which_a_condition_is_null_stay(spark: SparkSession, table_path
     assert rows(spark, table_path) == [(2, None), (3, "b")]
 
 
+@pytest.mark.full
 def test_deleted_rows_are_not_written_again(spark: SparkSession, table_path: str) -> None:
     """ "Deletion Vectors": the rows that a file has are those that its vector leaves."""
     root = Path(table_path)
@@ -209,6 +211,7 @@ def test_change_data_of_replaced_rows(spark: SparkSession, table_path: str) -> N
     assert verify(spark, table_path, footers=True).is_clean
 
 
+@pytest.mark.slow
 def test_replaced_rows_with_change_data_that_fail(spark: SparkSession, table_path: str) -> None:
     """Nothing is left of a write that fails, in its rows or in its change data."""
     write_delta(spark.range(4), table_path, properties={"delta.enableChangeDataFeed": "true"})

@@ -155,6 +155,7 @@ def test_a_condition_that_changes(
     assert verify(spark, table_path, footers=True).is_clean
 
 
+@pytest.mark.full
 def test_rules_of_the_table(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#generated-columns, PROTOCOL.md#check-constraints: of the new rows alone. An
     update that fails leaves no file.

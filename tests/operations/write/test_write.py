@@ -373,6 +373,7 @@ def test_the_first_rows_with_replace_where(spark: SparkSession, table_path: str)
     assert not sparkdelta.DeltaTable.isDeltaTable(spark, f"{table_path} 2")
 
 
+@pytest.mark.full
 def test_replace_where(spark: SparkSession, table_path: str) -> None:
     write_delta(people(spark), table_path, partition_by=["p"])
     done = write_delta(

@@ -79,6 +79,7 @@ def test_rows_per_file_and_compression(spark: SparkSession, table_path: str) -> 
     assert [codec(version) for version in (0, 1, 3)] == ["GZIP", "ZSTD", "SNAPPY"]
 
 
+@pytest.mark.slow
 def test_files_have_their_place_when_the_job_commits(spark: SparkSession, table_path: str) -> None:
     """Files have no place before the whole job commits: else those of a task that fails while it
     commits, and of its second run, would both count.

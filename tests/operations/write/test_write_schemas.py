@@ -284,6 +284,7 @@ def test_merge_insert_and_streams_with_schema_evolution_widen_to_fractions(
         assert [row["reading"] for row in found] == [17.75]
 
 
+@pytest.mark.full
 def test_identity_column_is_not_widened(spark: SparkSession, table_path: str) -> None:
     """Identity Columns: they are of type LONG."""
     builder = DeltaTable.create(spark).location(table_path).addColumn("a", "INT")

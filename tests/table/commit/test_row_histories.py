@@ -336,7 +336,7 @@ def random_change(chance: random.Random, number: int) -> Change:
     return Change(kind, IDS, -1, tuple((key, number) for key in ids))
 
 
-@pytest.mark.parametrize("seeds", [100, pytest.param(range(100, 1500), marks=pytest.mark.full)])
+@pytest.mark.parametrize("seeds", [100, pytest.param(range(100, 1500), marks=pytest.mark.slow)])
 def test_histories(seeds: int | range) -> None:
     """At every point up to three writers have read the table; one commits, while another may be
     first.

@@ -152,6 +152,7 @@ def test_earlier_appends_where_appends_are_no_conflicts(
     assert found(spark, table) == [1, 2]
 
 
+@pytest.mark.full
 def test_a_merge_during_which_another_commits(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,7 @@ def deletes(change: Change, path: str) -> bool:
     return not (change.rewrites or rows & before or len(before | rows) == ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [100, pytest.param(1000, marks=pytest.mark.full)])
 def test_random_schedules(seeds: int) -> None:
     """A change succeeds if no row of it was changed since it read the table, and no other way; each

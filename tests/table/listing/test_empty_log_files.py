@@ -100,6 +100,7 @@ def assert_read_without(spark: SparkSession, table: Path, checkpoint: Path, prob
     assert not verify(spark, str(table)).is_clean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json", "parquet", "classic"])
 def test_a_checkpoint_is_none_where_the_log_says_the_same(
     spark: SparkSession, table: Path, log: Path, kind: str

@@ -145,6 +145,7 @@ documents = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), documents, max_size=4), st.integers(0, 2**63 - 1))
 def test_hints_with_a_checksum_are_read_back(document, version):
     document["version"] = version

@@ -111,6 +111,7 @@ def in_commit(
 class TestInCommitTimestamps:
     """PROTOCOL.md#in-commit-timestamps"""
 
+    @pytest.mark.full
     def test_enabled_from_the_start(self, spark: SparkSession, table: Path) -> None:
         in_commit(table, 5000, 6000, 7000, 8000)
         times = (5000, 5999, 6000, 7500, 8000)
@@ -127,6 +128,7 @@ class TestInCommitTimestamps:
             version(spark, table, 8001)
         assert late.value.latest == at(8000)
 
+    @pytest.mark.full
     def test_enabled_later(self, spark: SparkSession, table: Path) -> None:
         """Before the enablement, file times count; from it on, in-commit timestamps."""
         in_commit(table, None, None, 5000, 6000, enabled_at=2)

@@ -125,6 +125,7 @@ def test_an_overwrite_goes_on_counting(spark: SparkSession, table_path: str) -> 
     assert min(ids(spark, table_path)) > max(before)
 
 
+@pytest.mark.full
 def test_racing_writes_never_share_a_value(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

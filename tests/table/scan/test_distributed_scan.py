@@ -162,6 +162,7 @@ class TestSplits:
         assert sorted(found) == sorted(set(range(50_000)) - {0, 4_999, 5_000, 49_999})
 
 
+@pytest.mark.full
 def test_only_wanted_columns_are_read(spark: SparkSession, table: Path) -> None:
     """A column that cannot be read does not matter where it is not asked for."""
     data = pa.table({"id": pa.array([1, 2]), "s": pa.array([b"x", b"y"])})
@@ -287,6 +288,7 @@ class TestTypes:
         with pytest.raises(SPARK_ERRORS):
             read_delta(spark, str(table)).collect()
 
+    @pytest.mark.slow
     def test_old_forms_of_lists_and_maps(
         self, spark: SparkSession, table: Path, tmp_path: Path
     ) -> None:

@@ -203,6 +203,7 @@ def _days(spark: SparkSession, table: Path) -> Path:
     return table
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("read", READS, ids=("where", "filter"))
 def test_days_that_the_julian_calendar_has_not_are_selected(
     spark: SparkSession, tmp_path: Path, read: Any

@@ -80,6 +80,7 @@ def test_many_chunks_in_a_file_of_many_row_groups(spark: SparkSession, table: Pa
     assert found == set(range(count)) - set(deleted)
 
 
+@pytest.mark.full
 def test_with_partitions_and_columns_left_out(spark: SparkSession, table: Path) -> None:
     actions = [
         write_data(table, f"p={p}/f", ids(0, 4), {"p": str(p)}, deletionVector=inline_vector([p]))
@@ -96,6 +97,7 @@ def test_with_partitions_and_columns_left_out(spark: SparkSession, table: Path) 
     ]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["text", "column"])
 def test_no_condition_is_evaluated_on_deleted_rows(
     spark: SparkSession, table: Path, join: str, form: str
