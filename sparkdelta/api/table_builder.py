@@ -18,6 +18,7 @@ from sparkdelta.base.protocol.protocol_upgrades import GENERATION_EXPRESSION
 from sparkdelta.base.schema.declared_columns import bounded_text, declared_type, identity_metadata
 from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
+from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.operations.write.create_table import Creation, create_table
 from sparkdelta.table.definition.table_change import TableDescription
 from sparkdelta.table.listing.table_names import NewTable, table_name
@@ -159,7 +160,7 @@ class DeltaTableBuilder(Generic[Table]):
         described = replace(self._table, is_managed=table.is_managed)
         with (
             follow_settings(self._spark),
-            table.named(self._spark, self._table.comment),
+            named(table, self._spark, self._table.comment),
         ):
             create_table(self._spark, table.path, described, self._creation)
         return self._opened(self._spark, table.path)

@@ -12,12 +12,14 @@ from sparkdelta.base.spark.enabled_sessions import disable_session, enable_sessi
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.base.spark.spark_builders import builders_of, drop_delta_settings
+from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.delta_package import provide_delta_package
 from sparkdelta.sql.pyspark.pyspark_methods import METHODS
 from sparkdelta.sql.statements.statement_text import run_sql
 
 
-def enable(spark: SparkSession) -> SparkSession:
+def enable(spark: SparkSession, *, sync_catalog: bool = False) -> SparkSession:
     """Make PySpark's readers, writers and SQL of a session work with Delta tables.
 
     ``spark.read.format("delta")``, ``df.write.format("delta")`` and ``df.writeTo`` take
@@ -30,6 +32,10 @@ def enable(spark: SparkSession) -> SparkSession:
     ----------
     spark
         A classic or Spark Connect session.
+    sync_catalog
+        True to write the columns, comment and properties of tables into the session catalog after
+        each commit that changes them, for programs that read the metastore. The table property
+        ``sparkdelta.syncCatalog`` asks for it in each session.
 
     Returns
     -------
@@ -40,13 +46,18 @@ def enable(spark: SparkSession) -> SparkSession:
     ------
     DELTA_SPARK_PRESENT
         delta-spark's JAR is there.
+    InvalidArgumentError
+        `sync_catalog` is set for a Spark Connect client.
 
     Examples
     --------
     >>> sparkdelta.enable(spark)  # doctest: +SKIP
     >>> spark.read.format("delta").option("versionAsOf", 3).load("/data/people")  # doctest: +SKIP
     """
-    enable_session(spark, METHODS)
+    if sync_catalog and not engine_of(spark).can("describe tables"):
+        problem = "a Spark Connect client cannot change the server's catalog; use a classic session"
+        raise InvalidArgumentError(argument="sync_catalog", problem=problem)
+    enable_session(spark, METHODS, sync_catalog=sync_catalog)
     provide_delta_package(configure)
     return spark
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm.jvm import JvmSession, analyzed, frame_of, scala_items, singleton
+from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
@@ -151,7 +152,7 @@ class JvmCatalog(JvmSession):
         catalog, package = self._catalog, jvm.org.apache.spark.sql.catalyst.catalog
         some, types = jvm.scala.Option.apply, package.CatalogTableType
         uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
-        storage = _with_defaults(package.CatalogStorageFormat.empty(), "copy", some(uri))
+        storage = _copied(package.CatalogStorageFormat.empty(), locationUri=some(uri))
         described = _with_defaults(
             singleton(package, "CatalogTable$"),
             "apply",
@@ -162,10 +163,40 @@ class JvmCatalog(JvmSession):
             some(provider),
         )
         if comment is not None:
-            fields = [str(each) for each in scala_items(described.productElementNames().toSeq())]
-            before = map(described.productElement, range(fields.index("comment")))
-            described = _with_defaults(described, "copy", *before, some(comment))
+            described = _copied(described, comment=some(comment))
         catalog.createTable(described, False, False)
+
+    def describe_table(
+        self,
+        name: Sequence[str],
+        location: str,
+        schema: StructType,
+        *,
+        comment: str | None,
+        properties: Mapping[str, str],
+    ) -> None:
+        """Write the columns, comment and properties of a table into its entry.
+
+        Nothing happens if the session catalog has no table of this name at the location.
+        """
+        jvm, catalog = self.jvm, self._catalog
+        identifier = catalog.qualifyIdentifier(self._identifier(self._in_session_catalog(name)))
+        if not catalog.tableExists(identifier):
+            return
+        table = catalog.getTableMetadata(identifier)
+        if str(jvm.org.apache.hadoop.fs.Path(table.location()).toString()) != location:
+            return
+        described = _copied(
+            table,
+            comment=jvm.scala.Option.apply(comment),
+            properties=jvm.PythonUtils.toScalaMap(dict(properties)),
+        )
+        catalog.alterTable(described)
+        # The external catalog takes all columns; the session's only lets columns be added.
+        names = str(identifier.database().get()), str(identifier.table())
+        external = self.java.sharedState().externalCatalog()
+        external.alterTableDataSchema(*names, java_schema_of(jvm, schema))
+        catalog.refreshTable(identifier)
 
     def drop_table(self, name: Sequence[str]) -> None:
         """Remove a table from the session catalog, and the files of a managed one."""
@@ -199,10 +230,8 @@ class JvmCatalog(JvmSession):
         catalog, jvm = self._catalog, self.jvm
         identifier = self._identifier(self._in_session_catalog(name))
         table, uri = catalog.getTableMetadata(identifier), jvm.org.apache.hadoop.fs.Path(location)
-        storage = _with_defaults(table.storage(), "copy", jvm.scala.Option.apply(uri.toUri()))
-        catalog.alterTable(
-            _with_defaults(table, "copy", table.identifier(), table.tableType(), storage)
-        )
+        storage = _copied(table.storage(), locationUri=jvm.scala.Option.apply(uri.toUri()))
+        catalog.alterTable(_copied(table, storage=storage))
         catalog.refreshTable(identifier)
 
     @property
@@ -233,3 +262,13 @@ def _with_defaults(owner: Any, method: str, *values: Any) -> Any:
     given = len(values)
     rest = [default() for number, default in enumerate(defaults) if number >= given]
     return getattr(owner, method)(*values, *rest)
+
+
+def _copied(record: Any, **fields: Any) -> Any:
+    """Copy a Scala case class with other values of some fields."""
+    names = [str(each) for each in scala_items(record.productElementNames().toSeq())]
+    last = max(map(names.index, fields))
+    values = (
+        fields.get(name, record.productElement(n)) for n, name in enumerate(names[: last + 1])
+    )
+    return _with_defaults(record, "copy", *values)

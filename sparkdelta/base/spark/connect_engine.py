@@ -188,6 +188,7 @@ class ConnectEngine(ConnectCatalog):
 
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
     shared_reads = has_cached_read = _refused("call back")
+    describe_table = _refused("describe tables")
     define_view = is_temporary_view = parse_view = view_session = _refused("see plans")
     columns_used = match_terms = plan_nodes = with_attributes_of = _refused("see plans")
     in_user_session = _refused("move frames")

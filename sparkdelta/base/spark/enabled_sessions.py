@@ -31,6 +31,9 @@ _sessions: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 _parents: weakref.WeakKeyDictionary[SparkSession, SparkSession] = weakref.WeakKeyDictionary()
 """The session that was enabled by the user, for each one that others made."""
 
+_synced: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+"""The sessions whose commits describe tables in the session catalog, too."""
+
 _originals: dict[tuple[type, str], Original] = {}
 _lock = threading.Lock()
 
@@ -43,6 +46,14 @@ def is_enabled(spark: SparkSession) -> bool:
     return any(builders.is_clone(spark, other) for other in _sessions)
 
 
+def syncs_catalog(spark: SparkSession) -> bool:
+    """Return True if commits of a session describe their tables in the session catalog, too."""
+    if not _synced:
+        return False
+    builders = builders_of(spark)
+    return spark in _synced or any(builders.is_clone(spark, other) for other in _synced)
+
+
 def conversion_time_zone(spark: SparkSession) -> str:
     """Return the time zone in which delta-spark's interfaces convert values: that of an enabled
     session, as with delta-spark, else UTC.
@@ -50,13 +61,17 @@ def conversion_time_zone(spark: SparkSession) -> str:
     return session_time_zone(spark) if is_enabled(spark) else UTC
 
 
-def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> None:
+def enable_session(
+    spark: SparkSession, methods: Mapping[str, Replacement], *, sync_catalog: bool = False
+) -> None:
     """Add a session, and replace the methods of its kind of session.
 
     Parameters
     ----------
     methods
         Replacements by ``Class.method``.
+    sync_catalog
+        True to describe tables in the session catalog after commits.
 
     Raises
     ------
@@ -72,6 +87,8 @@ def enable_session(spark: SparkSession, methods: Mapping[str, Replacement]) -> N
             owner, _, name = qualified.partition(".")
             _replace(builders.classes[owner], name, replacement)
         _sessions.add(spark)
+        if sync_catalog:
+            _synced.add(spark)
 
 
 def enable_child(spark: SparkSession, parent: SparkSession) -> SparkSession:
@@ -81,6 +98,8 @@ def enable_child(spark: SparkSession, parent: SparkSession) -> SparkSession:
         with _lock:
             _sessions.add(spark)
             _parents[spark] = _parents.get(parent, parent)
+            if syncs_catalog(parent):
+                _synced.add(spark)
     return spark
 
 
@@ -92,6 +111,7 @@ def disable_session(spark: SparkSession) -> None:
             parent = _parents.get(other, other)
             if builders.is_clone(spark, parent) or builders.is_clone(spark, other):
                 _sessions.discard(other)
+                _synced.discard(other)
         if _sessions:
             return
         for (owner, name), original in _originals.items():

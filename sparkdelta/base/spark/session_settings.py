@@ -25,6 +25,7 @@ _USER_METADATA = f"{_DELTA}.commitInfo.userMetadata"
 _TXN_APP_ID = f"{_DELTA}.write.txnAppId"
 _TXN_VERSION = f"{_DELTA}.write.txnVersion"
 _TXN_RESET = f"{_DELTA}.write.txnVersion.autoReset.enabled"
+_CATALOG = f"{_DELTA}.catalog.update.enabled"
 _DEFAULTS = f"{_DELTA}.properties.defaults."
 
 
@@ -89,6 +90,11 @@ def overwrites_partitions() -> bool:
 def evolves_schemas() -> bool:
     """Return True if writes and merges add the columns that a table does not have."""
     return (_setting(_EVOLUTION) or "").lower() == "true"
+
+
+def updates_catalog() -> bool:
+    """Return True if commits describe their tables in the session catalog, too."""
+    return (_setting(_CATALOG) or "").lower() == "true"
 
 
 def user_metadata() -> str | None:

@@ -21,6 +21,7 @@ describes both; some methods require an ability."""
 Ability: TypeAlias = Literal[
     "attach partition values",  # by directory to scans, at no cost per row
     "call back",  # Spark asks Python for the files of a scan when a query runs
+    "describe tables",  # in the session catalog, with columns and properties
     "match field ids",  # of data files with columns
     "move frames",  # to another session without changing their meaning
     "read cached files",  # again while Spark's cache has their rows

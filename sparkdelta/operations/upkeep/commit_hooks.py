@@ -1,5 +1,6 @@
 """Maintenance that follows a commit: its version checksum, and as the table's properties say
-symlink manifests, a log compaction, a checkpoint, a cleanup of the log, a compaction of files.
+symlink manifests, a log compaction, a checkpoint, a cleanup of the log, its description in the
+session catalog, a compaction of files.
 
 None of it is part of the commit, and no failure in it undoes the commit.
 
@@ -25,6 +26,7 @@ from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.checkpoint.checkpoint_writing import checkpoint_table
 from sparkdelta.operations.upkeep.auto_compaction import auto_compact
+from sparkdelta.operations.upkeep.catalog_entries import describe_committed_table
 from sparkdelta.operations.upkeep.checksum_chain import add_checksum_of_commit
 from sparkdelta.operations.upkeep.checksum_writing import add_version_checksum
 from sparkdelta.operations.upkeep.log_compaction import compact
@@ -52,6 +54,7 @@ def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> N
         "symlink manifests": _write_manifests,
         "log compaction": _compact_log,
         "checkpoint": _write_checkpoint,
+        "catalog entry": describe_committed_table,
         **({"auto compaction": _compact_files} if compacts else {}),
     }
     for what, step in steps.items():

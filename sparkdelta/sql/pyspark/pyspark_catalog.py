@@ -24,13 +24,15 @@ from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_ena
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.sql.grammar.statement_grammar import no_v2_command, not_allowed
 from sparkdelta.sql.statements.cached_tables import cache_table, is_cached, uncache_table
-from sparkdelta.sql.statements.descriptions import all_properties, show_partitions
+from sparkdelta.sql.statements.descriptions import show_partitions
 from sparkdelta.sql.statements.maintenance_statements import drop_table, truncate_table
 from sparkdelta.sql.statements.options import is_delta, table_properties
 from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.statement_table import StatementTable
+from sparkdelta.table.definition.table_description import all_properties
 from sparkdelta.table.listing.table_names import (
     NewTable,
     path_in_name,
@@ -164,7 +166,7 @@ def create_table(
         table = NewTable.of(spark, table_name(tableName), path)
         if table.name is None:
             raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=table.path)
-        with table.named(spark):
+        with named(table, spark):
             return read_delta(spark, path)
     builder = DeltaTable.create(spark).tableName(tableName).addColumns(schema or StructType())
     builder = builder if path is None else builder.location(path)

@@ -21,6 +21,7 @@ from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
@@ -104,7 +105,7 @@ def save_as_table(
     state = builders.writer(writer)
     table = NewTable.of(spark, table_name(name), given_location(state.options))
     rounds = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
-    with table.named(spark):
+    with named(table, spark):
         pyspark_writing.save(
             state, table.path, defines_table=True, is_managed=table.is_managed, rounds=rounds
         )
@@ -138,7 +139,7 @@ def _create(mode: str, *, requires_table: bool = False) -> Replacement:
             original(writer)
             return
         state, table = found
-        with table.named(state.rows.sparkSession):
+        with named(table, state.rows.sparkSession):
             pyspark_writing.create_as(
                 state,
                 table.path,

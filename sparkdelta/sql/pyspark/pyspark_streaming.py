@@ -16,6 +16,7 @@ from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, StreamWriterState, builders_of
 from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.sql.statements.options import (
     WRITE_STREAM,
     arguments,
@@ -102,7 +103,7 @@ def to_table(
         if is_ours or table_path(spark, with_database(spark, name)) is not None:
             state = _told(writer, outputMode, partitionBy, queryName, options)
             place = NewTable.of(spark, name, given_location(state.options))
-            with place.named(spark):
+            with named(place, spark):
                 return _write(state, place.path)
     passed: StreamingQuery = original(
         writer, tableName, format, outputMode, partitionBy, queryName, **options

@@ -24,6 +24,7 @@ from sparkdelta.operations.alter.altered_columns import (
     change_columns,
     column_path,
 )
+from sparkdelta.operations.upkeep.catalog_entries import describe_named_table
 from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.statement_grammar import (
     STATEMENTS,
@@ -171,6 +172,7 @@ def _set_location(table: StatementTable, location: str) -> None:
     if tables[0] != tables[1]:
         raise DeltaError.of("DELTA_SET_LOCATION_SCHEMA_MISMATCH", path=now.path, location=then.path)
     move_named_table(table.spark, table.name, then.path)
+    describe_named_table(table.spark, table.name)
 
 
 def _column_change(parser: Parser) -> dict[str, Any]:

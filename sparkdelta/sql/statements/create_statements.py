@@ -19,6 +19,7 @@ from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.exceptions import DeltaError, TableNotFoundError
 from sparkdelta.operations.alter.altered_columns import column_path
+from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.operations.write.create_table import Creation, create_table, create_table_like
 from sparkdelta.operations.write.write import write
 from sparkdelta.sql.grammar.parser import Name, Parser
@@ -31,11 +32,11 @@ from sparkdelta.sql.statements.column_definitions import (
     columns_of_table,
     table_properties,
 )
-from sparkdelta.sql.statements.descriptions import all_properties
 from sparkdelta.sql.statements.options import WRITE, arguments, given_location, with_settings
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
 from sparkdelta.table.definition.table_change import TableDescription
+from sparkdelta.table.definition.table_description import all_properties
 from sparkdelta.table.definition.write_options import WriteOptions
 from sparkdelta.table.listing.table_names import NewTable, table_path
 from sparkdelta.table.log.session_times import session_time
@@ -178,7 +179,7 @@ def create(
         )
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     new = NewTable.of(table.spark, table.name, location, is_optional=is_optional)
-    with new.named(table.spark, comment):
+    with named(new, table.spark, comment):
         if query is not None:
             replaces = creation in _REPLACES
             write_options = WriteOptions.spelled(
@@ -292,7 +293,7 @@ def create_like(
         )
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     new = NewTable.of(table.spark, table.name, location, is_optional=is_optional)
-    with new.named(table.spark):
+    with named(new, table.spark):
         create_table_like(
             table.spark, source_path, new.path, properties or {}, creation,
             is_managed=new.is_managed,
@@ -334,7 +335,7 @@ def create_clone(
         raise DeltaError.of("DELTA_CANNOT_REPLACE_MISSING_TABLE", path=new.path)
     if is_optional and new.name is None and DeltaTable.isDeltaTable(spark, new.path):
         return spark.createDataFrame([], _CLONE_METRICS)
-    with new.named(spark):
+    with named(new, spark):
         result = clone(
             spark,
             source_path,

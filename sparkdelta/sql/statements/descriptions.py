@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import field_named, quoted, quoted_path
@@ -31,9 +29,8 @@ from sparkdelta.sql.grammar.statement_grammar import (
 from sparkdelta.sql.grammar.tokens import Kind
 from sparkdelta.sql.statements.inserted_rows import partition_condition
 from sparkdelta.sql.statements.statement_table import StatementTable
-from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
+from sparkdelta.table.definition.table_description import all_properties
 from sparkdelta.table.listing.table_names import name_in_catalog
-from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _HAS_ROWS = "coalesce(stats_parsed.numRecords - coalesce(deletionVector.cardinality, 0), 1) > 0"
 
@@ -215,21 +212,6 @@ def _show_extended(parser: Parser) -> None:
 
 
 STATEMENTS["SHOW TABLE EXTENDED"] = _show_extended
-
-
-def all_properties(snapshot: Snapshot) -> dict[str, str]:
-    """Return the properties of a table, and those that stand for its protocol."""
-    protocol, clustering = snapshot.protocol, clustering_columns(snapshot)
-    columns = logical_columns(snapshot.configuration, clustering or ())
-    clustered = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
-    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    return {
-        **snapshot.properties,
-        **({} if clustering is None else {"clusteringColumns": clustered}),
-        **{f"{FEATURE}{name}": "supported" for name in features},
-        MIN_READER_VERSION: str(protocol.min_reader_version),
-        MIN_WRITER_VERSION: str(protocol.min_writer_version),
-    }
 
 
 def text_rows(

@@ -23,6 +23,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.listing.listing import open_log
 
 _PATH_QUALIFIER = _PROVIDER = "delta"
+_MAX_LOCATIONS = 1_000
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -51,13 +52,38 @@ def table_path(spark: SparkSession, name: Sequence[str]) -> str | None:
     The name contains the path, or the session catalog has the location for provider ``delta``.
     """
     path = path_in_name(name)
-    return engine_of(spark).table_location(name, _PROVIDER) if path is None else path
+    if path is not None:
+        return path
+    return _remembered(name, engine_of(spark).table_location(name, _PROVIDER))
 
 
 def table_or_view(spark: SparkSession, name: Sequence[str]) -> str | StoredView | None:
     """Return the path of a table by its name, or a permanent view; None for everything else."""
     path = path_in_name(name)
-    return engine_of(spark).table_or_view(name, _PROVIDER) if path is None else path
+    if path is not None:
+        return path
+    place = engine_of(spark).table_or_view(name, _PROVIDER)
+    return _remembered(name, place) if isinstance(place, str) else place
+
+
+_names: dict[str, set[tuple[str, ...]]] = {}
+
+
+def _remembered(name: Sequence[str], location: str | None) -> str | None:
+    """Remember the name by which a location was found, see `names_of_location`."""
+    if location is not None:
+        if len(_names) >= _MAX_LOCATIONS and location not in _names:
+            _names.pop(next(iter(_names)), None)
+        _names.setdefault(location, set()).add(tuple(name))
+    return location
+
+
+def names_of_location(location: str) -> tuple[tuple[str, ...], ...]:
+    """Return the names by which this process has found a table, perhaps without a database.
+
+    A name may refer to another table by now.
+    """
+    return tuple(_names.get(location, ()))
 
 
 def with_database(spark: SparkSession, name: Sequence[str]) -> tuple[str, ...]:

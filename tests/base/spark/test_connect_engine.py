@@ -193,6 +193,7 @@ def refused_changes(spark: SparkSession, root: Path) -> list[str]:
         merge.execute,
         lambda: use_catalog(spark, str(root / "managed"), MemoryCatalog()),
         lambda: sparkdelta.sql(spark, f"CACHE TABLE delta.`{root / 'enableDeletionVectors'}`"),
+        lambda: sparkdelta.enable(spark, sync_catalog=True),
     ):
         try:
             call()
@@ -437,7 +438,7 @@ def test_connect_deletes_what_classic_deletes(
     here = json.loads(json.dumps(deleted(spark, tmp_path)))
     assert by_connect["deleted"] == here
     assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
-    refused = ["condition", "set", "source", "catalog", "CACHE TABLE"]
+    refused = ["condition", "set", "source", "catalog", "CACHE TABLE", "sync_catalog"]
     assert by_connect["refused changes"] == refused
 
 
