@@ -452,6 +452,14 @@ DELTA_ADD_COLUMN_PARENT_NOT_STRUCT 42KD3 SchemaError Analysis
 DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE 42K09 SchemaError Analysis
     Cannot alter column {column}, because generated column {name} ({expression}) uses it. Drop the
     generated column first.
+DELTA_CONSTRAINT_DATA_TYPE_MISMATCH 42K09 SchemaError Analysis
+    Column {column} has data type {column_type} and cannot be altered to data type {data_type}
+    because this column is referenced by the following check constraint(s):
+    {constraints}. Cast the values to {column_type}, or drop the constraints first.
+DELTA_GENERATED_COLUMNS_DATA_TYPE_MISMATCH 42K09 SchemaError Analysis
+    Column {column} has data type {column_type} and cannot be altered to data type {data_type}
+    because this column is referenced by the following generated column(s):
+    {generated_columns}. Cast the values to {column_type}.
 DELTA_CONSTRAINT_ALREADY_EXISTS 42710 SchemaError Analysis
     There is already a constraint {name}: {expression}. Choose another name, or drop that one first.
 DELTA_CONSTRAINT_DOES_NOT_EXIST 42704 SchemaError Analysis

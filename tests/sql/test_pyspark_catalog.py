@@ -41,6 +41,19 @@ def _sum(rows: DataFrame) -> int:
     return int(rows.selectExpr("sum(id)").collect()[0][0] or 0)
 
 
+def test_statements_leave_a_dataframe_of_the_table_in_the_cache(
+    enabled: SparkSession, name: str
+) -> None:
+    rows = enabled.table(name).cache()
+    assert rows.count() == 2
+    path = enabled.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]
+    for text in (f"SELECT * FROM {name}", f"SELECT count(*) FROM delta.`{path}`"):
+        assert _is_read_from_cache(enabled.sql(text))
+        assert rows.is_cached
+        assert rows.storageLevel.useMemory, text
+    rows.unpersist()
+
+
 @pytest.mark.full
 def test_cached_tables_follow_all_commits(enabled: SparkSession, name: str) -> None:
     catalog, sql = enabled.catalog, enabled.sql

@@ -294,7 +294,7 @@ def _hidden_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
     return ParquetRelation(rows, rows[_METADATA], uris)
 
 
-_METADATA = "sparkdelta:metadata"
+_METADATA = "__sparkdelta_metadata"
 _ROW_INDEX = "_tmp_metadata_row_index"  # Spark's Parquet reader fills in a column of this name
 
 

@@ -27,10 +27,12 @@ from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within, with_parts
 from sparkdelta.exceptions import DeltaError
 
-RESERVED_PREFIX = "sparkdelta:"
-"""The names of sparkdelta's own columns begin with it."""
+RESERVED_PREFIX = "__sparkdelta_"
+"""The names of sparkdelta's own columns begin with it. They have letters, digits and underscores
+only: Spark takes other names in backticks for patterns if `spark.sql.parser.quotedRegexColumnNames`
+is set.
+"""
 
-_RESERVED_PREFIXES = (RESERVED_PREFIX, "__sparkdelta_")
 _RESERVED_NAMES = ("_tmp_metadata_row_index",)
 """Spark's Parquet reader fills columns of these names with values of its own."""
 
@@ -64,9 +66,8 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
 def check_not_reserved(name: str) -> None:
     """Refuse a column name that sparkdelta or Spark may use in the same rows."""
     key = name_key(name)
-    for prefix in _RESERVED_PREFIXES:
-        if key.startswith(prefix):
-            raise DeltaError.of("DELTA_RESERVED_COLUMN_NAME", column=name, prefix=prefix)
+    if key.startswith(RESERVED_PREFIX):
+        raise DeltaError.of("DELTA_RESERVED_COLUMN_NAME", column=name, prefix=RESERVED_PREFIX)
     if key in _RESERVED_NAMES:
         raise DeltaError.of("DELTA_RESERVED_COLUMN_NAME", column=name, prefix=key)
 

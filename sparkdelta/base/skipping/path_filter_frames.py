@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from sparkdelta.base.schema.file_key_frames import canonical_path
 from sparkdelta.base.skipping.data_skipping_frames import StoredFacts
 
-_PATH = "sparkdelta:path"
+_PATH = "__sparkdelta_path"
 
 
 @dataclass(frozen=True, slots=True)

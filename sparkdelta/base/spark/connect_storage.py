@@ -223,6 +223,10 @@ def write_parquet(
     writer.partitionBy(*partition_by).parquet(directory)
 
 
+_UNCACHED = "sparkdelta.uncached"
+"""An option that Spark's Parquet source ignores."""
+
+
 def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
     """Return a scan of Parquet files through Spark's public API; partition values must be joined to
     it.
@@ -233,8 +237,12 @@ def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
         A file does not exist; `filename` is its path if Spark reports it.
     """
     try:
-        rows = spark.read.schema(scan.schema).options(**scan.options).parquet(*scan.files)
+        reader = spark.read.schema(scan.schema).options(**scan.options)
+        rows = reader.parquet(*scan.files)
         input_files = rows.inputFiles()
+        if len(input_files) < len(scan.files):
+            # Rows in Spark's cache have no files. With another option, it is another relation.
+            input_files = reader.option(_UNCACHED, "true").parquet(*scan.files).inputFiles()
         listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
         empty = _empty(input_files, [row["path"] for row in listing.select("path").collect()])
         return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty)

@@ -26,15 +26,15 @@ from sparkdelta.base.protocol.change_types import CHANGE_TYPE, ChangeType
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.row_groups import grouped
 
-KIND = "sparkdelta:kind"
+KIND = "__sparkdelta_kind"
 """`ChangeType.INSERT` in rows of the later version, `ChangeType.DELETE` in the other rows."""
 
-ROW_ID = "sparkdelta:row_id"
+ROW_ID = "__sparkdelta_row_id"
 COMPARED_BY = "sparkdelta.comparedBy"
 """Metadata key of CHANGE_TYPE with the way in which rows were compared: `row_id`, or `values` of
 whole rows."""
 
-_BEFORE, _AFTER, _COUNT = "sparkdelta:before", "sparkdelta:after", "sparkdelta:count"
+_BEFORE, _AFTER, _COUNT = "__sparkdelta_before", "__sparkdelta_after", "__sparkdelta_count"
 
 
 def changed_by_row_id(rows: DataFrame, fields: Iterable[StructField]) -> DataFrame:
@@ -76,7 +76,7 @@ def changed_by_values(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
     fields = [*fields]
     row = f"struct({', '.join(quoted(field.name) for field in fields)})"
     keys = [
-        F.expr(_comparable(quoted(field.name), field.dataType)).alias(f"sparkdelta:{index}")
+        F.expr(_comparable(quoted(field.name), field.dataType)).alias(f"__sparkdelta_{index}")
         for index, field in enumerate(fields)
     ]
     sign = F.when(F.col(KIND) == ChangeType.INSERT.value, 1).otherwise(-1)
@@ -85,7 +85,7 @@ def changed_by_values(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
     kept = [_side(ChangeType.DELETE, row, _BEFORE), _side(ChangeType.INSERT, row, _AFTER)]
     counted = grouped(rows, keys, F.sum(sign).alias(_COUNT), *(kept if is_kept else ()))
     names = ", ".join(
-        f"{quoted(f'sparkdelta:{index}')} AS {quoted(field.name)}"
+        f"{quoted(f'__sparkdelta_{index}')} AS {quoted(field.name)}"
         for index, field in enumerate(fields)
     )
     count = quoted(_COUNT)

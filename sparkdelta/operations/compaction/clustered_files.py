@@ -21,7 +21,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
-_CUBE, _IS_OTHER, _LIVE_BYTES = "sparkdelta:cube", "sparkdelta:other", "sparkdelta:bytes"
+_CUBE, _IS_OTHER, _LIVE_BYTES = "__sparkdelta_cube", "__sparkdelta_other", "__sparkdelta_bytes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from sparkdelta.operations.compaction.curve_rules import NOISE_BITS, Curve, Curv
 PLACE = "__sparkdelta_place"
 """The column with the place of a row."""
 
-_COORDINATE, _STEP, _FILE = "__sparkdelta_x", "__sparkdelta_step", "__sparkdelta_file"
+_COORDINATE, _STEP, _FILE = "__sparkdelta_x", "__sparkdelta_step", "__sparkdelta_group_file"
 _LONGEST_KEY = 128
 """The number of leading characters of a text that determine its order."""
 

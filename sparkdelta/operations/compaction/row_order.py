@@ -30,7 +30,7 @@ from sparkdelta.table.log.configuration import TableConfiguration
 MAX_SAMPLED_ROWS = 200_000
 """The most sampled rows for the ranges of a batch; about half as many are asked for."""
 
-_GROUP, _KEY = "sparkdelta:group", "key"
+_GROUP, _KEY = "__sparkdelta_group", "key"
 _LEAST_ROW_BYTES = 8  # of files without statistics
 
 

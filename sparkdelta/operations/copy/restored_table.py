@@ -42,7 +42,7 @@ from sparkdelta.table.rows.identity_columns import identity_marks
 from sparkdelta.table.rows.rewriting import remove_fields
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
-_PATH, _VECTOR = "sparkdelta:path", "sparkdelta:vector"
+_PATH, _VECTOR = "__sparkdelta_path", "__sparkdelta_vector"
 _KEYS = (f"`{_PATH}`", f"`{_VECTOR}`")
 _OF_THE_LOG = (
     ENABLE_IN_COMMIT_TIMESTAMPS,

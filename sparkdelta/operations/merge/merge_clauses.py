@@ -26,7 +26,7 @@ from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.rows.assigned_row_frames import Assigned, Assignments, ColumnValue, Origin
 from sparkdelta.table.rows.assignments import column_path, is_default, update_assignments
 
-SOURCE = "sparkdelta:source:"
+SOURCE = "__sparkdelta_source__"
 
 
 class Clause(Enum):

@@ -48,11 +48,11 @@ MAX_COMPARED_ROWS = 2_000_000
 bitmaps choose the rows, which takes a query more, but a third of the time for each row."""
 
 _BEFORE, _FILE, _POSITION = (
-    "sparkdelta:before",
-    "sparkdelta:acted_file",
-    "sparkdelta:acted_position",
+    "__sparkdelta_before",
+    "__sparkdelta_acted_file",
+    "__sparkdelta_acted_position",
 )
-_ASSIGNMENTS = "sparkdelta:assignments"
+_ASSIGNMENTS = "__sparkdelta_assignments"
 _DELETES = (Clause.MATCHED_DELETE, Clause.NOT_MATCHED_BY_SOURCE_DELETE)
 _UPDATES = (Clause.MATCHED_UPDATE, Clause.NOT_MATCHED_BY_SOURCE_UPDATE)
 

@@ -19,7 +19,7 @@ from sparkdelta.table.snapshot.staging import Staging
 from sparkdelta.table.vectors.deletion_vector_writing_workers import FILE_KEY
 from sparkdelta.table.vectors.row_position_frames import ROW_INDEX
 
-CLAUSE = "sparkdelta:clause"
+CLAUSE = "__sparkdelta_clause"
 """The index of the clause that acts on a row; null if none does."""
 
 MAX_READ_PAIRS = 500_000

@@ -23,13 +23,13 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging
 from sparkdelta.table.vectors.row_position_frames import file_key
 
-TARGET = "sparkdelta:target:"
+TARGET = "__sparkdelta_target__"
 """Prefix of the target's columns, so that they differ from the source's."""
 
-FILE, POSITION = "sparkdelta:merged_file", MetadataColumn.ROW_POSITION.value
+FILE, POSITION = "__sparkdelta_merged_file", MetadataColumn.ROW_POSITION.value
 """The `file_key` of a row of the target, and its position in the file."""
 
-SOURCE_ROW = "sparkdelta:source_row"
+SOURCE_ROW = "__sparkdelta_source_row"
 """The column with a number that identifies a row of the source."""
 
 MAX_BROADCAST_BYTES = 64 << 20

@@ -32,7 +32,7 @@ from sparkdelta.table.snapshot.staging import Staging
 MAX_DRIVER_FOOTERS = 100_000
 """Up to this many footers of HDFS are read by the driver, where workers have no way to them."""
 
-_IS_DROPPED = "sparkdelta:dropped"
+_IS_DROPPED = "__sparkdelta_dropped"
 
 
 def purgeable_files(snapshot: Snapshot, adds: DataFrame, count: int, stage: Staging) -> DataFrame:

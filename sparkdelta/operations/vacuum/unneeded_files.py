@@ -45,7 +45,7 @@ from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.snapshot.staging import Staging
 
-_IS_CANDIDATE, _IS_LINKED = "sparkdelta:candidate", "sparkdelta:linked"
+_IS_CANDIDATE, _IS_LINKED = "__sparkdelta_candidate", "__sparkdelta_linked"
 _NEEDED = StructType([StructField(name, StringType()) for name in ("path", "reason", "place")])
 _INVENTORY: dict[str, str] = {
     "path": "string",

@@ -37,7 +37,7 @@ from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.staging import Staging
 
 _OPERATION = "UPDATE"
-_BEFORE = "sparkdelta:before"
+_BEFORE = "__sparkdelta_before"
 
 
 def update(

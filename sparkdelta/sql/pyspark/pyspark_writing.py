@@ -21,10 +21,10 @@ from sparkdelta.operations.write.write import write
 from sparkdelta.sql.statements.options import WRITE, arguments, table_properties, with_settings
 from sparkdelta.sql.statements.replaced_rows import replace_equal, replace_matching
 from sparkdelta.table.definition.schema_changes import with_merged_schema
-from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.definition.write_options import WriteOptions
-from sparkdelta.table.listing.table_names import table_name
 from sparkdelta.table.rows.column_binding import match_rows
+from sparkdelta.table.rows.row_changes import unchanged_table
+from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _FUNCTION = 'df.write.format("delta")'
 _USING, _ON, _ALIAS = "replaceUsing", "replaceOn", "targetAlias"
@@ -172,24 +172,31 @@ def _replace_rows(state: WriterState, path: str) -> None:
         function=_FUNCTION,
     )
     evolves = bool(found.get("merge_schema", evolves_schemas()))
-    values = _values(state.rows, path, evolves=evolves)
-    table = DeltaTable.forPath(state.rows.sparkSession, path)
+    spark = state.rows.sparkSession
+    snapshot = load_snapshot(spark, path)
+    values = _values(state.rows, snapshot, evolves=evolves)
+    table = DeltaTable.forPath(spark, path)
     if on is None:
-        names = (".".join(table_name(name)) for name in options[_USING].split(","))
         replace_equal(
-            state.rows, table, {name: name for name in names}, values=values, evolves=evolves
+            state.rows,
+            table,
+            snapshot,
+            options[_USING].split(","),
+            values=values,
+            time_zone=session_time_zone(spark),
+            evolves=evolves,
         )
         return
     table = table if alias is None else table.alias(alias)
     replace_matching(state.rows, table, on, values=values, evolves=evolves)
 
 
-def _values(rows: DataFrame, path: str, *, evolves: bool) -> dict[str, str]:
-    """Return the columns of rows, by the table's columns into which an append would write them."""
-    table = load_snapshot(rows.sparkSession, path).configuration
+def _values(rows: DataFrame, snapshot: Snapshot, *, evolves: bool) -> dict[str, str]:
+    """Return the columns of rows by those of the table that an append would write them into."""
+    change, path = unchanged_table(snapshot), snapshot.path
     if evolves:
-        table = with_merged_schema(TableChange(table, table), rows.schema, path=path).after
-    matched = match_rows(rows.schema, table, path=path)
+        change = with_merged_schema(change, rows.schema, path=path)
+    matched = match_rows(rows.schema, change.after, path=path)
     return {
         quoted(column.field.name): quoted(column.source)
         for column in matched.columns

@@ -109,8 +109,7 @@ def cached_rows(spark: SparkSession, path: str) -> DataFrame | None:
         return None
     rows = _latest(table, load_snapshot(spark, path)).rows
     # Each read has columns of its own, so that a table can be joined with itself. The filter makes
-    # it another query than the cached one, as Spark uncaches what a view shows that is dropped, and
-    # PySpark gives DataFrames to SQL by views.
+    # it another query than the cached one, as Spark uncaches the query of a view that is dropped.
     return engine_of(spark).rebind_to_session(rows.toDF(*rows.columns).where("true"))
 
 

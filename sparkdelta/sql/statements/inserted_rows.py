@@ -282,9 +282,9 @@ def _all_names(
 
 def inserted_columns(
     rows: DataFrame, snapshot: Snapshot, insertion: Insertion, alias: str
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the query's column for each column of the table, by name in lower case, and the
-    columns' values as SQL text over the query's alias, by name in backticks.
+) -> dict[str, str]:
+    """Return the values of the table's columns, by name in backticks, as SQL text over the query's
+    alias.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def inserted_columns(
             problem = f"the table has no column {name}"
             raise DeltaError.of("DELTA_METADATA_MISMATCH", path=snapshot.path, problem=problem)
         values[quoted(name)] = value
-    return {name_key(n): field.name for n, field in zip(names, given, strict=True)}, values
+    return values
 
 
 def _value(name: str, given: DataType, column: StructField, *, by_name: bool = False) -> str:

@@ -167,8 +167,10 @@ class SparkSql:
         """
         if not tables and not self.frames:
             return self.run(" ".join(p if isinstance(p, str) else p.text for p in parts))
+        # The filter makes it another query than one that the user may have cached: PySpark gives
+        # DataFrames to SQL by views, and Spark uncaches the query of a view that is dropped.
         frames = {
-            _NAME.format(number): self._rows(relation, path)
+            _NAME.format(number): self._rows(relation, path).where("true")
             for number, (relation, path) in enumerate(tables)
         }
         spots = [(relation, name) for (relation, _), name in zip(tables, frames, strict=True)]

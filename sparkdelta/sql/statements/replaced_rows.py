@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.api.delta_table import DeltaTable
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.store_assignment import can_convert
+from sparkdelta.base.schema.table_schema import field_named, quoted
+from sparkdelta.exceptions import ColumnNotFoundError
+from sparkdelta.table.definition.schema_changes import with_merged_schema
+from sparkdelta.table.listing.table_names import table_name
+from sparkdelta.table.rows.column_binding import with_values
+from sparkdelta.table.rows.conformed_row_frames import WrittenColumn, column_value
+from sparkdelta.table.rows.row_changes import unchanged_table
+from sparkdelta.table.snapshot.snapshot import Snapshot
 
 SOURCE = "sparkdelta_source"
 """The alias of rows that have none."""
@@ -18,24 +26,57 @@ _TARGET, _MARK = "sparkdelta_target", "sparkdelta_deletes"
 def replace_equal(
     rows: DataFrame,
     table: DeltaTable,
-    names: Mapping[str, str],
+    snapshot: Snapshot,
+    columns: Iterable[str],
     *,
     values: Mapping[str, str],
+    time_zone: str,
     evolves: bool = False,
 ) -> None:
-    """Delete the rows of a table that equal some rows in some columns, and insert these, as one
-    version; nulls equal nothing.
+    """Delete the rows of a table that equal some rows, converted to its types, in some columns, and
+    insert these, as one version; nulls equal nothing.
 
     Parameters
     ----------
-    names
-        Columns of the rows by columns of the table, neither of them quoted.
+    snapshot
+        The table, before it gets columns of the rows.
+    columns
+        Names of columns of the table as SQL text.
+    values
+        As of `replace_matching`, over the rows under the alias `SOURCE`.
+    time_zone
+        In which values are converted.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        The rows have no value for a column.
+    DeltaError
+        Nothing was committed; see `DeltaTable.merge`.
     """
-    condition = " AND ".join(
-        f"{_TARGET}.{quoted(name)} = {SOURCE}.{quoted(given)}" for name, given in names.items()
+    inserted = rows.alias(SOURCE).selectExpr(*(f"{text} AS {n}" for n, text in values.items()))
+    schema = snapshot.schema
+    if evolves:
+        change = with_merged_schema(unchanged_table(snapshot), inserted.schema, path=snapshot.path)
+        schema = change.after.schema
+    names, conversions = [], {}
+    for column in columns:
+        name = ".".join(table_name(column))
+        given, field = field_named(inserted.schema, name), field_named(schema, name)
+        if given is None or field is None:
+            raise ColumnNotFoundError(column=name, available=inserted.columns)
+        if can_convert(given.dataType, field.dataType):
+            text = column_value(WrittenColumn(field, given.name), inserted.schema)
+            if text != quoted(given.name):
+                conversions[given.name] = text
+        names.append(quoted(given.name))
+    replace_matching(
+        with_values(inserted, conversions, time_zone=time_zone).alias(SOURCE),
+        table.alias(_TARGET),
+        " AND ".join(f"{_TARGET}.{name} = {SOURCE}.{name}" for name in names),
+        values={name: f"{SOURCE}.{name}" for name in values},
+        evolves=evolves,
     )
-    target = table.alias(_TARGET)
-    replace_matching(rows.alias(SOURCE), target, condition, values=values, evolves=evolves)
 
 
 def replace_matching(

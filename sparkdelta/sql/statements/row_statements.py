@@ -9,10 +9,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.base.spark.session_settings import evolves_schemas
-from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.write.write import write
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.relations import relation_at
@@ -30,7 +29,6 @@ from sparkdelta.sql.statements.replaced_rows import SOURCE, replace_equal, repla
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.sql.statements.subquery_values import with_subquery_values
 from sparkdelta.table.definition.write_options import WriteOptions
-from sparkdelta.table.listing.table_names import table_name
 
 _QUERY = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 _QUERY_IN_PARENTHESES = tuple(f"( {word}" for word in _QUERY if word != "FROM")  # TRIM(FROM x)
@@ -267,13 +265,21 @@ def _insert(
         rows = table.sql.query(queries, "(", query, ")")
     if replaces:
         source = query_alias or SOURCE
-        given_columns, values = inserted_columns(rows, table.snapshot, insertion, source)
-        rows = rows.alias(source)
+        values = inserted_columns(rows, table.snapshot, insertion, source)
         if replace_on is None:
-            names = _names_of_rows(replace_using or (), given_columns)
-            replace_equal(rows, table.delta, names, values=values, evolves=evolves)
+            replace_equal(
+                rows,
+                table.delta,
+                table.snapshot,
+                replace_using or (),
+                values=values,
+                time_zone=time_zone,
+                evolves=evolves,
+            )
         else:
-            replace_matching(rows, table.named(alias), replace_on, values=values, evolves=evolves)
+            target = table.named(alias)
+            rows = rows.alias(source)
+            replace_matching(rows, target, replace_on, values=values, evolves=evolves)
         return
     overwrites = overwrites or where is not None
     given_options = {"replace_where": where, "merge_schema": evolves, **found}
@@ -289,23 +295,3 @@ def _insert(
         table.path,
         write_options,
     )
-
-
-def _names_of_rows(columns: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the rows' columns by the names of the table's columns.
-
-    Parameters
-    ----------
-    given
-        By `name_key` of the table's name.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        The rows do not have a column.
-    """
-    names = [".".join(table_name(column)) for column in columns]
-    for name in names:
-        if name_key(name) not in given:
-            raise ColumnNotFoundError(column=name, available=list(given))
-    return {name: given[name_key(name)] for name in names}

@@ -8,26 +8,21 @@ PROTOCOL.md#change-metadata, PROTOCOL.md#protocol-evolution
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql.types import FloatType, StructType
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.iceberg_compatibility import check_iceberg_partitioning
-from sparkdelta.base.protocol.property_rules import CONSTRAINT
-from sparkdelta.base.protocol.protocol_upgrades import (
-    GENERATION_EXPRESSION,
-    IDENTITY_START,
-)
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import is_append_only, is_type_widening_enabled
 from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.schema.column_ids import with_ids_of
 from sparkdelta.base.schema.column_mapping import physical_name, physical_path
 from sparkdelta.base.schema.declared_columns import check_clustering_columns
-from sparkdelta.base.schema.needed_features import field_metadata
 from sparkdelta.base.schema.schema_merging import merged_schema
+from sparkdelta.base.schema.table_constraints import row_rules
 from sparkdelta.base.schema.written_schema import (
     check_columns,
     check_partition_columns,
@@ -150,27 +145,51 @@ def _check_widened(
 
     The value of an expression could change for old rows; identity columns are LONG; the texts of
     FLOAT partition values lack the digits that DOUBLE needs.
+
+    References
+    ----------
+    PROTOCOL.md#type-widening
     """
-    widened = [a.name for a, b in zip(schema, wider, strict=True) if a.dataType != b.dataType]
-    expressions = [text for key, text in table.properties.items() if key.startswith(CONSTRAINT)] + [
-        str(metadata[GENERATION_EXPRESSION])
-        for metadata in field_metadata(table.schema).values()
-        if GENERATION_EXPRESSION in metadata
-    ]
-    for name in widened:
-        if name in table.partition_columns and isinstance(table.schema[name].dataType, FloatType):
+    widened = [(a, b) for a, b in zip(schema, wider, strict=True) if a.dataType != b.dataType]
+    if not widened:
+        return
+    rules = row_rules(table.schema, table.protocol, table.properties, path=path)
+    constraints = {each.name: each.expression for each in rules.constraints}
+    for old, new in widened:
+        name = old.name
+        if name in table.partition_columns and isinstance(old.dataType, FloatType):
             raise DeltaError.of(
                 "DELTA_WRITE_NOT_IMPLEMENTED",
                 path=path,
                 missing=(f"changing partition column {name} to DOUBLE",),
             )
-        if IDENTITY_START in (table.schema[name].metadata or {}):
+        if name in rules.identities:
             missing = (f"widening the type of identity column {name}",)
             raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing)
-        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-        for text in filter(word.search, expressions):
-            missing = (f"widening the type of column {name}, which {text!r} uses",)
-            raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing)
+        if users := _expressions_with(name, constraints):
+            raise DeltaError.of(
+                "DELTA_CONSTRAINT_DATA_TYPE_MISMATCH",
+                column=name,
+                column_type=old.dataType.simpleString(),
+                data_type=new.dataType.simpleString(),
+                constraints=users,
+            )
+        if users := _expressions_with(name, rules.generated):
+            raise DeltaError.of(
+                "DELTA_GENERATED_COLUMNS_DATA_TYPE_MISMATCH",
+                column=name,
+                column_type=old.dataType.simpleString(),
+                data_type=new.dataType.simpleString(),
+                generated_columns=users,
+            )
+
+
+def _expressions_with(column: str, expressions: Mapping[str, str]) -> str:
+    """Return a line for each expression that has the name of a column, after its own name."""
+    word = re.compile(rf"(?<!\w){re.escape(name_key(column.replace('`', '``')))}(?!\w)")
+    return "\n".join(
+        f"{name} -> {text}" for name, text in expressions.items() if word.search(name_key(text))
+    )
 
 
 def _with_schema(

@@ -18,10 +18,10 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.base.schema.sql_text import is_name, text_literal, type_text
 from sparkdelta.base.schema.store_assignment import assigned, can_convert, field_of
-from sparkdelta.base.schema.table_schema import quoted, quoted_path
+from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.exceptions import DeltaError
 
-_CURRENT, _VALUE = "sparkdelta:current:", "sparkdelta:value:"
+_CURRENT, _VALUE = "__sparkdelta_current__", "__sparkdelta_value__"
 
 
 class Origin(Enum):
@@ -192,7 +192,7 @@ def _of_clause(
 
 
 def _value_name(clause: int, path: tuple[str, ...]) -> str:
-    return f"{_VALUE}{clause}:{quoted_path(path)}"
+    return "_".join((f"{_VALUE}{clause}", *(f"{len(part)}_{part}" for part in path)))
 
 
 def _column(rows: StructType, name: str) -> tuple[str, DataType]:

@@ -27,7 +27,7 @@ from sparkdelta.base.schema.table_schema import quoted, without_collations, with
 from sparkdelta.exceptions import DeltaError
 
 _ROW = "\0"
-_FILLED = "sparkdelta:filled:"
+_FILLED = "__sparkdelta_filled__"
 _MAX_ROW_LENGTH = 500
 _ROWS_OF_A_PARTITION = (1 << 33) - 1  # the row bits of `monotonically_increasing_id`
 

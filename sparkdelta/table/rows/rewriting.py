@@ -49,7 +49,7 @@ MAX_NAMED_PARTITIONS = 100
 """The most partitions that an overwrite names in its read set, so that commits to other partitions
 do not conflict with it."""
 
-_ADD = "sparkdelta:add"
+_ADD = "__sparkdelta_add"
 
 
 def selects_partitions(predicate: Predicate, table: TableConfiguration) -> bool:

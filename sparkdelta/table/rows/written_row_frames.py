@@ -8,6 +8,7 @@ PROTOCOL.md#writer-requirements-for-column-mapping
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
@@ -26,7 +27,7 @@ from sparkdelta.base.protocol.table_properties import ColumnMappingMode
 from sparkdelta.base.schema.column_mapping import PARQUET_FIELD_ID, physical_field
 from sparkdelta.base.schema.moment_texts import date_text, in_utc, time_text
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.table_schema import RESERVED_PREFIX, quoted
 from sparkdelta.exceptions import InvalidPartitionValueError
 
 
@@ -61,16 +62,37 @@ def written_rows(
     partitions = [field for field in fields if field.name in directories]
     if with_partitions:
         stored += partitions
-    return rows.selectExpr(
-        *(quoted(name) for name in (*(field.name for field in stored), *file_columns)),
-        *(f"{_serialized(field)} AS {quoted(directories[field.name])}" for field in partitions),
-    )
+    written = [*(field.name for field in stored), *file_columns]
+    targets = [directories[field.name] for field in partitions]
+    names = [*written, *(field.name for field in partitions)]
+    if all(map(_PLAIN.fullmatch, names)):
+        texts = _serialized_as(partitions, names[len(written) :], targets)
+        return rows.selectExpr(*map(quoted, written), *texts)
+    plain = {name: f"{RESERVED_PREFIX}{number}" for number, name in enumerate(names)}
+    renamed = rows.select(*(F.col(quoted(name)).alias(alias) for name, alias in plain.items()))
+    aliases = [plain[name] for name in names]
+    texts = _serialized_as(partitions, aliases[len(written) :], targets)
+    return renamed.selectExpr(*aliases[: len(written)], *texts).toDF(*written, *targets)
 
 
-def _serialized(field: StructField) -> str:
-    """Serialize a partition value as in the log; null for null."""
+_PLAIN = re.compile(r"\w+")
+"""Names that SQL text in backticks names even if backticks are around patterns."""
+
+
+def _serialized_as(
+    partitions: Sequence[StructField], names: Sequence[str], targets: Sequence[str]
+) -> list[str]:
+    """Return SQL of serialized partition values, from columns under names that are given."""
+    return [
+        f"{_serialized(field, quoted(name))} AS {quoted(target)}"
+        for field, name, target in zip(partitions, names, targets, strict=True)
+    ]
+
+
+def _serialized(field: StructField, value: str) -> str:
+    """Serialize a partition value, given as SQL, as in the log; null for null."""
     name = field.name
-    text = _text(quoted(name), field.dataType)
+    text = _text(value, field.dataType)
     if not isinstance(field.dataType, StringType):
         return text
     problem = (

@@ -58,7 +58,7 @@ from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
 from sparkdelta.table.scan.scan_request import ROW_ID_FIELDS, ScanRequest, default_value
 from sparkdelta.table.vectors.deletion_vector_workers import is_deleted_in_packed
 
-_NUMBER, _BITMAP, _BITS = "sparkdelta:number", "sparkdelta:bitmap", "sparkdelta:bits"
+_NUMBER, _BITMAP, _BITS = "__sparkdelta_number", "__sparkdelta_bitmap", "__sparkdelta_bits"
 _BITMAP_FIELDS = [StructField(_BITMAP, BinaryType()), StructField(_BITS, IntegerType())]
 
 _SECRET = token_bytes(16)

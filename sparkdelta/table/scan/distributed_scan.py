@@ -26,7 +26,7 @@ from sparkdelta.table.scan.split_workers import (
     split_rows,
 )
 
-_NOTHING = StructField("sparkdelta:nothing", BooleanType())
+_NOTHING = StructField("__sparkdelta_nothing", BooleanType())
 
 
 @dataclass(frozen=True, slots=True)

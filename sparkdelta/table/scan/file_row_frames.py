@@ -14,16 +14,16 @@ from sparkdelta.table.vectors.deletion_vector_workers import (
 )
 
 # Names that no column of a table has, as they are in the same rows.
-FILE_URI = "sparkdelta:file_uri"
-FILE_KEY = "sparkdelta:file_key"
-ROW_INDEX = "sparkdelta:row_index"
-CHUNKS = "sparkdelta:chunks"
-ONLY_CHUNKS = "sparkdelta:only_chunks"
-IS_DELETED = "sparkdelta:is_deleted"
-_ROW_FILE_KEY = "sparkdelta:row_file_key"
-_CHUNK_FILE_KEY = "sparkdelta:chunk_file_key"
-_CHUNK = "sparkdelta:chunk"
-_WORDS = "sparkdelta:words"
+FILE_URI = "__sparkdelta_file_uri"
+FILE_KEY = "__sparkdelta_file_key"
+ROW_INDEX = "__sparkdelta_row_index"
+CHUNKS = "__sparkdelta_chunks"
+ONLY_CHUNKS = "__sparkdelta_only_chunks"
+IS_DELETED = "__sparkdelta_is_deleted"
+_ROW_FILE_KEY = "__sparkdelta_row_file_key"
+_CHUNK_FILE_KEY = "__sparkdelta_chunk_file_key"
+_CHUNK = "__sparkdelta_chunk"
+_WORDS = "__sparkdelta_words"
 
 
 def path_of_uri(uri: str) -> str:

@@ -21,7 +21,7 @@ OPENING_BYTES = 256 * 1024
 MAX_SPLITS = 10_000
 """The maximum number of splits of a file; very large files have longer splits."""
 
-START, END = "sparkdelta:start", "sparkdelta:end"
+START, END = "__sparkdelta_start", "__sparkdelta_end"
 
 
 def scan_cost(size: Column) -> Column:

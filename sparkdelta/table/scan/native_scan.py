@@ -77,7 +77,7 @@ MAX_PARTITION_LAYERS = 32
 they are joined by file."""
 
 _DIRECTORY = "directory"
-_ENTRY = "sparkdelta:entry"
+_ENTRY = "__sparkdelta_entry"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from sparkdelta.table.scan.logical_row_frames import (
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.split_workers import FILE, RowColumn
 
-CHANGE_KIND = "sparkdelta:change_kind"
-BASE_ROW_ID = "sparkdelta:base_row_id"
-DEFAULT_ROW_COMMIT_VERSION = "sparkdelta:default_row_commit_version"
+CHANGE_KIND = "__sparkdelta_change_kind"
+BASE_ROW_ID = "__sparkdelta_base_row_id"
+DEFAULT_ROW_COMMIT_VERSION = "__sparkdelta_default_row_commit_version"
 ROW_ID_FIELDS = {
     BASE_ROW_ID: "baseRowId",
     DEFAULT_ROW_COMMIT_VERSION: "defaultRowCommitVersion",
@@ -57,10 +57,10 @@ class MetadataColumn(str, Enum):
         LONG, of tables with row tracking.
     """
 
-    FILE = "sparkdelta:file"
-    ROW_POSITION = "sparkdelta:row_position"
-    ROW_ID = "sparkdelta:row_id"
-    ROW_COMMIT_VERSION = "sparkdelta:row_commit_version"
+    FILE = "__sparkdelta_file"
+    ROW_POSITION = "__sparkdelta_row_position"
+    ROW_ID = "__sparkdelta_row_id"
+    ROW_COMMIT_VERSION = "__sparkdelta_row_commit_version"
 
 
 _ROW_TRACKING = {MetadataColumn.ROW_ID, MetadataColumn.ROW_COMMIT_VERSION}
@@ -258,7 +258,7 @@ class ScanRequest:
 
 def partition_column(index: int) -> str:
     """Return the column of a file list that has the text of a partition value."""
-    return f"sparkdelta:partition_{index}"
+    return f"__sparkdelta_partition_{index}"
 
 
 def default_value(column: RowColumn, row_index: Column) -> Column:

@@ -42,7 +42,7 @@ BATCH_BYTES = 16 * 1024 * 1024
 """The limits of a decoded batch; its bytes are estimated by the footer."""
 
 FILE, VECTOR = "file", "deletionVector"
-ONLY = "sparkdelta:only"
+ONLY = "__sparkdelta_only"
 """The column of the splits with the vector of the only rows to read; null for all rows."""
 
 

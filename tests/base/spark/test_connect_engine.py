@@ -53,7 +53,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from tests.base.spark.test_connect_engine import by_name, by_pyspark, deleted, described
-from tests.base.spark.test_connect_engine import refused_changes
+from tests.base.spark.test_connect_engine import CACHED, read_while_cached, refused_changes
 from tests.base.spark.test_connect_engine import streams, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
@@ -77,6 +77,8 @@ try:
     found["hostile"] = described(spark, json.loads(sys.argv[1])["vectors"])
 except Exception as error:
     found["hostile"] = repr(error)[:1000]
+tables = json.loads(sys.argv[1])
+found["cached"] = [read_while_cached(spark, tables[name]) for name in CACHED]
 found["written"] = written(spark, Path(sys.argv[2]))
 found["deleted"] = deleted(spark, Path(sys.argv[2]))
 found["refused changes"] = refused_changes(spark, Path(sys.argv[2]))
@@ -104,6 +106,18 @@ def described(spark: SparkSession, path: str, *, by_workers: bool = False) -> An
     by_column = snapshot.scan((F.col("id") > 1) & (F.col("id") < 9))
     kept = [by_column.to_df().count(), by_column.report().after_statistics.files]
     return [snapshot.version, rows, paths(snapshot), history, totals, filtered, kept]
+
+
+CACHED = ("plain", "partitioned", "vectors")
+
+
+def read_while_cached(spark: SparkSession, path: str) -> list[int]:
+    """Numbers of rows of a table that the session has in its cache."""
+    rows = read_delta(spark, path).cache()
+    counts = [rows.count(), read_delta(spark, path).count()]
+    counts.append(read_delta(spark, path, where="id > 1").count())
+    rows.unpersist()
+    return counts
 
 
 def streams(spark: SparkSession, path: str) -> list[str]:
@@ -420,6 +434,14 @@ def test_streams_are_refused(by_connect: dict[str, Any]) -> None:
 
 def test_settings_do_not_matter(by_connect: dict[str, Any]) -> None:
     assert by_connect["hostile"] == by_connect["vectors"]
+
+
+def test_a_version_is_read_again_while_it_is_cached(
+    spark: SparkSession, tables: dict[str, str], by_connect: dict[str, Any]
+) -> None:
+    counts = [read_while_cached(spark, tables[name]) for name in CACHED]
+    assert by_connect["cached"] == counts
+    assert all(first == again > 0 for first, again, _ in counts)
 
 
 def test_connect_writes_what_classic_writes(

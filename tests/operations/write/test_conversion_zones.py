@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import DeltaTable, read_delta, write_delta
@@ -207,3 +208,32 @@ def test_overwritten_partition_is_that_of_its_converted_value(
         )
     rows = read_delta(spark, path).selectExpr("day(d) AS d", "v").collect()
     assert sorted(map(tuple, rows)) == [(10, 3), (11, 2)]
+
+
+_KEYS = {
+    "d": ("DATE'2024-03-11'", _MOMENT),
+    "s": ("'2024-03-11 01:16:40'", _MOMENT),
+    "st": ("named_struct('a', DATE'2024-03-11')", f"named_struct('a', {_MOMENT})"),
+}
+"""A stored value of each key, and a value of another type that is stored as the same."""
+
+
+@pytest.mark.parametrize("way", ["REPLACE USING", "replaceUsing"])
+def test_replaced_rows_are_those_equal_to_the_stored_values(
+    enabled: SparkSession, tmp_path: Path, way: str
+) -> None:
+    """The values of the source are converted before they are compared, each by its column."""
+    with settings(enabled, {"spark.sql.session.timeZone": _KOLKATA}):
+        for key in _KEYS:
+            path = str(tmp_path / key)
+            old = selected(enabled, {name: value for name, (value, _) in _KEYS.items()})
+            write_delta(old.withColumn("v", F.lit(1)), path)
+            new = selected(enabled, {name: value for name, (_, value) in _KEYS.items()})
+            rows = new.withColumn("v", F.lit(2))
+            if way == "replaceUsing":
+                replacing = rows.write.format("delta").mode("overwrite")
+                replacing.option("replaceUsing", key).save(path)
+            else:
+                rows.createOrReplaceTempView("replacing")
+                enabled.sql(f"INSERT INTO delta.`{path}` REPLACE USING ({key}) TABLE replacing")
+            assert [row.v for row in read_delta(enabled, path).collect()] == [2], key

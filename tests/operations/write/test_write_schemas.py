@@ -305,8 +305,18 @@ def test_a_column_that_an_expression_names_is_not_widened(
         spark.sql("SELECT 1Y AS a, 1Y AS b"), table_path,
         properties={"delta.enableTypeWidening": "true", "delta.constraints.c": "A > 0"},
     )  # fmt: skip
-    with raises("DELTA_WRITE_NOT_IMPLEMENTED"):
+    with raises("DELTA_CONSTRAINT_DATA_TYPE_MISMATCH") as raised:
         write_delta(spark.sql("SELECT 1 AS a"), table_path, mode="append", merge_schema=True)
+    fields = {"column": "a", "column_type": "tinyint", "data_type": "int"}
+    assert raised.value.message_parameters == {**fields, "constraints": "c -> A > 0"}
+    generated = f"{table_path}-generated"
+    builder = DeltaTable.create(spark).location(generated).addColumn("A", "TINYINT")
+    builder = builder.addColumn("g", "INT", generatedAlwaysAs="CAST(a AS INT) + 1")
+    builder.property("delta.enableTypeWidening", "true").execute()
+    with raises("DELTA_GENERATED_COLUMNS_DATA_TYPE_MISMATCH") as raised:
+        write_delta(spark.sql("SELECT 1 AS a"), generated, mode="append", merge_schema=True)
+    users = "g -> CAST(a AS INT) + 1"
+    assert raised.value.message_parameters == {**fields, "column": "A", "generated_columns": users}
     write_delta(spark.sql("SELECT 1Y AS a, 300 AS b"), table_path, mode="append", merge_schema=True)
     with raises("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES"):
         write_delta(spark.sql("SELECT -1Y AS a"), table_path, mode="append")

@@ -297,7 +297,7 @@ def test_a_minimum_that_is_no_number(spark: SparkSession, table: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["sparkdelta:partition_0", "__SparkDelta_place", "_tmp_Metadata_row_index",
+    ["__sparkdelta_partition_0", "__SparkDelta_place", "_tmp_Metadata_row_index",
      "_tmp_metadata_row_index"],
 )  # fmt: skip
 def test_names_of_columns_that_are_added_to_rows_are_refused(
