@@ -567,6 +567,10 @@ DELTA_NEW_CHECK_CONSTRAINT_VIOLATION 23512 ConstraintError Analysis
 DELTA_NOT_NULL_CONSTRAINT_VIOLATED 23502 ConstraintError
     NOT NULL constraint violated for column: {column}. A row has no value for it, and nothing was
     committed. Provide a value.
+DELTA_NULLS_IN_NOT_NULL_COLUMN 23502 ConstraintError
+    Cannot read the table: a row of {file} has a null in {column}, which is NOT NULL, as another
+    writer did not check it. Make the column nullable (ALTER TABLE ... ALTER COLUMN ... DROP NOT
+    NULL), or delete such rows.
 DELTA_MISSING_NOT_NULL_COLUMN_VALUE 23502 ConstraintError
     Nothing was written: the rows lack {columns}, which are NOT NULL in the table and have no
     default. Add the missing columns.
