@@ -55,8 +55,8 @@ DELTA_TIMESTAMP_GREATER_THAN_COMMIT 42816 TimestampGreaterThanCommitError Analys
     time or an earlier one. A timestamp without a time zone is in UTC, and history() shows the
     session time zone.
 DELTA_TIMESTAMP_INVALID 42816 TableError Analysis
-    {value} is not a valid timestamp. Pass a datetime or an ISO 8601 string such as
-    2024-01-31T12:00:00Z.
+    The provided timestamp ({value}) cannot be converted to a valid timestamp. Pass a datetime or an
+    ISO 8601 string such as 2024-01-31T12:00:00Z.
 DELTA_ILLEGAL_OPTION 42616 InvalidArgumentError Analysis IllegalArgument UnsupportedOperation
 DELTA_INVALID_ARGUMENT_TYPE 42616 ArgumentTypeError
     Invalid value for {argument}: {problem}.
@@ -471,16 +471,16 @@ DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED 429BQ SchemaError Analysis
     Cannot replace the columns of {path}, because it has an identity column. Add, drop or change
     columns one by one.
 DELTA_NON_PARTITION_COLUMN_REFERENCE 42P10 NonPartitionColumnReferenceError Analysis
-    Cannot select files of {path} by column {column}, because only partition columns select whole
-    files. Leave it out; the partition columns are [{available}].
+    Predicate references non-partition column '{column}'. Only the partition columns may be
+    referenced: [{available}], because the condition selects whole files of {path}. Leave it out.
 DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE 42809 SchemaError Analysis
     Cannot show the partitions of {path}, because it has no partition columns.
 DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN 42P10 SchemaError Analysis
     Cannot show the partitions of {path} by {column}, which is not a partition column. Leave it out;
     the partition columns are [{available}].
 DELTA_ZORDERING_ON_PARTITION_COLUMN 42P10 SchemaError IllegalArgument
-    Cannot order rows by {column}, because it is a partition column, of which a file has one value.
-    Name data columns.
+    {column} is a partition column. Z-Ordering can only be performed on data columns, because a file
+    has one value of a partition column. Name data columns.
 DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST 42703 SchemaError IllegalArgument
     Cannot order rows by {column}, because the table has no such column. Its columns are
     [{available}].
@@ -575,6 +575,10 @@ DELTA_NEW_CHECK_CONSTRAINT_VIOLATION 23512 ConstraintError Analysis
 DELTA_NOT_NULL_CONSTRAINT_VIOLATED 23502 ConstraintError
     NOT NULL constraint violated for column: {column}. A row has no value for it, and nothing was
     committed. Provide a value.
+DELTA_NULLS_IN_NOT_NULL_COLUMN 23502 ConstraintError
+    Cannot read the table: a row of {file} has a null in {column}, which is NOT NULL, as another
+    writer did not check it. Make the column nullable (ALTER TABLE ... ALTER COLUMN ... DROP NOT
+    NULL), or delete such rows.
 DELTA_MISSING_NOT_NULL_COLUMN_VALUE 23502 ConstraintError
     Nothing was written: the rows lack {columns}, which are NOT NULL in the table and have no
     default. Add the missing columns.

@@ -92,10 +92,20 @@ def test_an_error_is_also_what_delta_spark_raises(condition):
     {
         "DELTA_COLUMN_NOT_FOUND": "not found",
         "DELTA_SCHEMA_NOT_PROVIDED": "schema is not provided",
+        "DELTA_NON_PARTITION_COLUMN_REFERENCE": (
+            "Predicate references non-partition column '<column>'. "
+            "Only the partition columns may be referenced: [<available>]"
+        ),
         "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": "NOT NULL constraint violated for column: <column>",
         "DELTA_PARTITION_COLUMN_NOT_FOUND": "Partition column <column> not found in",
         "DELTA_TABLE_ALREADY_EXISTS": "already exists",
         "DELTA_TABLE_NOT_FOUND": "<path> is not a Delta table",
+        "DELTA_TIMESTAMP_INVALID": (
+            "The provided timestamp (<value>) cannot be converted to a valid timestamp"
+        ),
+        "DELTA_ZORDERING_ON_PARTITION_COLUMN": (
+            "<column> is a partition column. Z-Ordering can only be performed on data columns"
+        ),
     }.items(),
 )
 def test_a_message_has_the_words_that_programs_look_for(condition, text):

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -13,7 +14,12 @@ from pyspark.sql.types import StructType
 from sparkdelta.api.merge_builder import DeltaMergeBuilder
 from sparkdelta.api.optimize_builder import DeltaOptimizeBuilder
 from sparkdelta.api.table_builder import DeltaTableBuilder, IdentityGenerator
-from sparkdelta.base.protocol.arguments import checked_flag, checked_number, checked_version
+from sparkdelta.base.protocol.arguments import (
+    checked_flag,
+    checked_number,
+    checked_text,
+    checked_version,
+)
 from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.spark.enabled_sessions import conversion_time_zone
@@ -63,6 +69,8 @@ __all__ = [
     "DeltaTableBuilder",
     "IdentityGenerator",
 ]
+
+Value = TypeVar("Value")
 
 
 class DeltaTable:
@@ -304,9 +312,8 @@ class DeltaTable:
         ----------
         PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#deletion-vectors
         """
-        if set is None:
-            raise InvalidArgumentError(argument="set", problem="it must not be None")
-        where, values = checked_condition(condition, "condition"), checked_values(set, "set")
+        given = _required(set, "set")
+        where, values = checked_condition(condition, "condition"), checked_values(given, "set")
         with self._running():
             return update(
                 self._spark,
@@ -331,12 +338,11 @@ class DeltaTable:
             The condition on which rows match, as SQL text or a Column on columns of both;
             deterministic, without subqueries and aggregates.
         """
-        if not isinstance(source, DataFrame):
-            problem = f"it must be a DataFrame, and is a {type(source).__name__}"
+        if not isinstance(_required(source, "source"), DataFrame):
+            problem = f"its type must be DataFrame, not {type(source).__name__}"
             raise ArgumentTypeError(argument="source", problem=problem)
-        on = checked_condition(condition, "condition")
-        if on is None:
-            raise InvalidArgumentError(argument="condition", problem="it must not be None")
+        on = checked_condition(_required(condition, "condition"), "condition")
+        assert on is not None
         request = MergeRequest(
             source=source,
             condition=on,
@@ -382,9 +388,7 @@ class DeltaTable:
         ----------
         PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata
         """
-        if version is None:
-            raise InvalidArgumentError(argument="version", problem="it must not be None")
-        return self._restore(version=checked_version(version))
+        return self._restore(version=_required(checked_version(version), "version"))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Restore the version that was the latest at a time; see `restoreToVersion`.
@@ -400,9 +404,7 @@ class DeltaTable:
         DELTA_TIMESTAMP_INVALID
             There is no version of that time.
         """
-        if timestamp is None:
-            raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
-        return self._restore(timestamp=timestamp)
+        return self._restore(timestamp=_required(checked_text(timestamp, "timestamp"), "timestamp"))
 
     def generate(self, mode: str) -> None:
         """Write the symlink manifests of the latest version: lists of its data files, with which
@@ -460,9 +462,8 @@ class DeltaTable:
         properties: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         """Clone a version; otherwise as `clone`."""
-        if version is None:
-            raise InvalidArgumentError(argument="version", problem="it must not be None")
-        return self._clone(checked_version(version), target, isShallow, replace, properties)
+        version = _required(checked_version(version), "version")
+        return self._clone(version, target, isShallow, replace, properties)
 
     def cloneAtTimestamp(
         self,
@@ -479,8 +480,7 @@ class DeltaTable:
         timestamp
             ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; UTC without a zone.
         """
-        if timestamp is None:
-            raise InvalidArgumentError(argument="timestamp", problem="it must not be None")
+        timestamp = _required(checked_text(timestamp, "timestamp"), "timestamp")
         with self._running():
             version = version_at_timestamp(self._spark, self._path, timestamp)
         return self._clone(version, target, isShallow, replace, properties)
@@ -539,6 +539,8 @@ class DeltaTable:
         ----------
         PROTOCOL.md#protocol-evolution
         """
+        for name, version in ("readerVersion", readerVersion), ("writerVersion", writerVersion):
+            _required(checked_version(version, name), name)
         versions = {MIN_READER_VERSION: readerVersion, MIN_WRITER_VERSION: writerVersion}
         self._set_properties({name: str(version) for name, version in versions.items()})
 
@@ -557,7 +559,8 @@ class DeltaTable:
         ----------
         PROTOCOL.md#table-features
         """
-        self._set_properties({f"{FEATURE}{_feature_name(featureName)}": "supported"})
+        name = _required(checked_text(featureName, "featureName"), "featureName")
+        self._set_properties({f"{FEATURE}{name}": "supported"})
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Drop a table feature from the protocol, with what the table has of it.
@@ -596,12 +599,14 @@ class DeltaTable:
         ----------
         PROTOCOL.md#supported-features
         """
-        truncates = checked_flag(truncateHistory or False, "truncateHistory")
+        name = _required(checked_text(featureName, "featureName"), "featureName")
+        given = False if truncateHistory is None else truncateHistory
+        truncates = checked_flag(given, "truncateHistory")
         with follow_settings(self._spark):
             drop_feature(
                 self._spark,
                 self._path,
-                _feature_name(featureName),
+                name,
                 truncates_history=truncates,
                 options=self._options,
             )
@@ -673,8 +678,8 @@ class DeltaTable:
             return open_snapshot(self._spark, self._path, options=self._options)
 
 
-def _feature_name(given: str) -> str:
-    if not isinstance(given, str):
-        problem = f"it needs to be a string, not {given!r}"
-        raise InvalidArgumentError(argument="featureName", problem=problem)
-    return given
+def _required(value: Value | None, argument: str) -> Value:
+    """Return a value that is not None."""
+    if value is None:
+        raise InvalidArgumentError(argument=argument, problem="it cannot be None")
+    return value

@@ -72,8 +72,9 @@ def read_delta(
     Returns
     -------
     DataFrame
-        The table's columns in schema order, all nullable. Lazy: all filters of a query choose its
-        files when it runs, or one Spark job lists them before; see `Scan.report`.
+        The table's columns in schema order, all nullable unless the session is enabled. Lazy: all
+        filters of a query choose its files when it runs, or one Spark job lists them before; see
+        `Scan.report`.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """delta-spark's own Python tests, run against this library.
 
 They come from a checkout of delta-io/delta that `DELTA_PYTHON_TESTS` names; without one, this
-module is skipped. They import `delta.tables` and `delta.testing.utils`, which exist only while they
-are loaded.
+module is skipped. They run as they are, but for their session: the package `delta` is ours, and the
+classes and texts of errors that they expect are delta-spark's.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import ClassVar
 from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.testing.sqlutils import SQLTestUtils
 
-import sparkdelta.api.delta_table
-from sparkdelta.exceptions import DeltaError
+import sparkdelta.as_delta  # noqa: F401 - makes the package `delta`
 
 _CHECKOUT = "DELTA_PYTHON_TESTS"
 if _CHECKOUT not in os.environ:
@@ -35,27 +36,39 @@ if _CHECKOUT not in os.environ:
 
 pytestmark = [pytest.mark.conformance, pytest.mark.every_case]
 
-TESTS = 48
+SUITE = Path(os.environ[_CHECKOUT], "python", "delta", "tests")
+FILES = {
+    "test_deltatable": 43,
+    "test_exceptions": 9,
+    "test_exceptions_init": 2,
+    "test_pip_utils": 2,
+    "test_sql": 5,
+    "test_version": 5,
+}
+"""The number of tests of each file; those of Spark Connect need delta-spark's plugin."""
+
+OWN_PROCESS = "test_pip_utils"
+"""It makes a session of its own, and stops it."""
+
 _TABLES = "test_deltatable.DeltaTableTests"
+_RAISED_IN_JVM = "it raises exceptions of classes in delta-spark's JAR"
+_CONVERTED_FROM_JVM = "PySpark converts exceptions of classes in delta-spark's JAR"
 EXCLUDED: Mapping[str, str] = {
     f"{_TABLES}.test_create_table_geo_types": "the types are not in the protocol",
     f"{_TABLES}.test_dropFeatureSupport": "the features exist only in delta-spark's own tests",
     f"{_TABLES}.test_optimize_w_partition_filter": "history has conditions as users write them",
     f"{_TABLES}.test_verify_paritionedBy_compatibility": "it calls classes in delta-spark's JAR",
+    "test_exceptions.DeltaExceptionTests": _RAISED_IN_JVM,
+    "test_exceptions_init.DeltaClassicExceptionConversionInstalledTests": _CONVERTED_FROM_JVM,
+    "test_pip_utils.PipUtilsCustomJarsTests": "it downloads delta-spark's JAR",
 }
+"""Tests and classes of tests, with the reasons why they fail here."""
 
 
 class DeltaTestCase(SQLTestUtils, unittest.TestCase):
-    """The base class of the tests; an enabled session stands for delta-spark's extension.
-
-    The texts of errors are our own; their classes are compared.
-    """
+    """The base class of the tests: an enabled session stands for delta-spark's extension."""
 
     spark: ClassVar[SparkSession]
-
-    def assertRaisesRegex(self, expected: Any, regex: Any, *args: Any, **kwargs: Any) -> Any:
-        own = regex if regex.startswith("DELTA_") else ""
-        return super().assertRaisesRegex(expected, own, *args, **kwargs)  # noqa: PT027
 
     def setUp(self) -> None:
         self.tempPath = tempfile.mkdtemp()
@@ -71,61 +84,50 @@ class DeltaTestCase(SQLTestUtils, unittest.TestCase):
             yield name
 
 
-def _cases() -> list[DeltaTestCase]:
-    suite = Path(os.environ[_CHECKOUT], "python", "delta", "tests")
+def _cases() -> list[unittest.TestCase]:
     utils = ModuleType("delta.testing.utils")
     vars(utils)["DeltaTestCase"] = DeltaTestCase
-    package = {
-        "delta": ModuleType("delta"),
-        "delta.tables": sparkdelta.api.delta_table,
-        "delta.testing": ModuleType("delta.testing"),
-        "delta.testing.utils": utils,
-    }
-    found: list[DeltaTestCase] = []
+    package = {"delta.testing": ModuleType("delta.testing"), "delta.testing.utils": utils}
+    cases: list[unittest.TestCase] = []
     with patch.dict(sys.modules, package):
-        for name, case in (("test_deltatable", "DeltaTableTests"), ("test_sql", "DeltaSqlTests")):
-            spec = importlib.util.spec_from_file_location(name, suite / f"{name}.py")
+        for name in FILES:
+            spec = importlib.util.spec_from_file_location(name, SUITE / f"{name}.py")
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-            _adapt(module)
-            found += unittest.defaultTestLoader.loadTestsFromTestCase(getattr(module, case))
-    return found
+            for suite in unittest.defaultTestLoader.loadTestsFromModule(module):
+                cases += suite
+    return cases
 
 
-def _adapt(module: ModuleType) -> None:
-    """Let the tests expect what COMPATIBILITY.md says: texts are ours, columns are nullable."""
-    mixin = getattr(module, "DeltaTableTestsMixin", None)
-    if mixin is None:
-        return
-    verify = mixin._DeltaTableTestsMixin__verify_table_schema
-
-    def verify_nullable(self, table, schema, cols, types, nullables=(), **more) -> None:
-        verify(self, table, schema, cols, types, nullables=set(cols), **more)
-
-    def intercept(self, function, message: str) -> None:
-        with pytest.raises(DeltaError):
-            function()
-
-    mixin._DeltaTableTestsMixin__verify_table_schema = verify_nullable
-    mixin._DeltaTableTestsMixin__intercept = intercept
+def _reason(case: unittest.TestCase) -> str | None:
+    test = case.id()
+    return EXCLUDED.get(test) or EXCLUDED.get(test.rpartition(".")[0])
 
 
-def _parameter(case: DeltaTestCase) -> object:
-    reason = EXCLUDED.get(case.id())
-    marks = () if reason is None else pytest.mark.xfail(reason=reason)
+def _parameter(case: unittest.TestCase) -> object:
+    reason = _reason(case)
+    marks = () if reason is None else pytest.mark.xfail(reason=reason, strict=True)
     return pytest.param(case, id=case.id(), marks=marks)
 
 
 CASES = _cases()
 
 
-def test_sizes() -> None:
-    names = [case.id() for case in CASES]
-    assert (len(names), len(set(names))) == (TESTS, TESTS)
-    assert EXCLUDED.keys() <= set(names)
+def test_each_test_of_each_file_runs_or_has_a_reason() -> None:
+    tests = [case.id() for case in CASES]
+    assert Counter(test.partition(".")[0] for test in tests) == FILES
+    classes = [test.rpartition(".")[0] for test in tests]
+    assert len(set(tests)) == len(tests)
+    assert EXCLUDED.keys() <= {*tests, *classes}
 
 
 @pytest.mark.parametrize("case", [*map(_parameter, CASES)])
-def test_delta_spark(case: DeltaTestCase, enabled: SparkSession) -> None:
+def test_delta_spark(case: unittest.TestCase, enabled: SparkSession) -> None:
+    if case.id().startswith(OWN_PROCESS):
+        program = "import sparkdelta.as_delta, sys, unittest; unittest.main(None, argv=sys.argv)"
+        subprocess.run([sys.executable, "-c", program, case.id()], cwd=SUITE, check=True)
+        return
+    if "version_sbt" in case.id() and not (SUITE.parents[2] / "version.sbt").exists():
+        pytest.skip("the checkout has no version.sbt")
     type(case).spark = enabled
     case.debug()

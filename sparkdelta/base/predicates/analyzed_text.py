@@ -81,7 +81,6 @@ _TYPES = {
     "BIGINT": "bigint", "FLOAT": "float", "DOUBLE": "double", "STRING": "string", "DATE": "date",
     "TIMESTAMP": "timestamp", "TIMESTAMP_NTZ": "timestamp_ntz", "BINARY": "binary",
 }  # fmt: skip
-_NANS = frozenset(f"CAST('NaN' AS {name})" for name in ("FLOAT", "DOUBLE"))
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
@@ -230,8 +229,6 @@ def _without_hiding(call: _Operation) -> _Part:
     Returns the call if it is another one.
     """
     name, operands = call.name, call.operands
-    if name == "nanvl" and len(operands) == 2 and _text(operands[1]) in _NANS:
-        return operands[0]
     if name == "greatest" and len(operands) == 2 and _is_null(operands[1]):
         return operands[0]
     if name != "if" or len(operands) != 3:

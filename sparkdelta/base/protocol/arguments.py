@@ -58,10 +58,15 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f"Use {matches[0]}" if matches else f"Its arguments are {', '.join(known)}"
 
 
+def _of_type(argument: str, kind: str, value: object) -> InvalidArgumentError:
+    problem = f"{argument} needs to be {kind} but got '{type(value)}': {value!r}"
+    return InvalidArgumentError(argument=argument, problem=problem)
+
+
 def checked_version(version: int | None, argument: str = "version") -> Version | None:
     """Return a table version, or None."""
     if version is not None and type(version) is not int:
-        raise InvalidArgumentError(argument=argument, problem=f"{version!r} is not an integer")
+        raise _of_type(argument, "an int", version)
     return version
 
 
@@ -91,14 +96,14 @@ def checked_number(
 def checked_text(text: str | None, argument: str) -> str | None:
     """Return a string, or None."""
     if text is not None and not isinstance(text, str):
-        raise InvalidArgumentError(argument=argument, problem=f"{text!r} is not a string")
+        raise _of_type(argument, "a string", text)
     return text
 
 
 def checked_flag(flag: bool, argument: str) -> bool:  # noqa: FBT001 - the value to check
     """Return a boolean. Strings are refused, because "false" would be truthy."""
     if not isinstance(flag, bool):
-        raise InvalidArgumentError(argument=argument, problem=f"{flag!r} is neither True nor False")
+        raise _of_type(argument, "a boolean", flag)
     return flag
 
 

@@ -158,6 +158,25 @@ def as_nullable(data_type: DataType) -> DataType:
     return transformed(data_type, field=plain_field, leaf=_plain_leaf, nullable=True)
 
 
+def nullable_as(data_type: DataType, other: DataType) -> DataType:
+    """Return the type with the nullability of another type of the same shape, for fields outside of
+    arrays and maps.
+    """
+    if not isinstance(data_type, StructType) or not isinstance(other, StructType):
+        return data_type
+    return StructType(
+        [
+            StructField(
+                field.name,
+                nullable_as(field.dataType, like.dataType),
+                like.nullable,
+                field.metadata,
+            )
+            for field, like in zip(data_type.fields, other.fields, strict=True)
+        ]
+    )
+
+
 def without_collations(data_type: DataType) -> DataType:
     """Return the type with plain strings at every level."""
     return transformed(data_type, leaf=_plain_leaf)

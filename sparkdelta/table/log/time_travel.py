@@ -64,7 +64,7 @@ def timestamp_ms(value: str | datetime | date) -> int:
 def _parse(text: str) -> datetime:
     match = _TIMESTAMP.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=text)
+        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=f"'{text}'")
     year, month, day = map(int, match["date"].split("-"))
     micros = int((match["fraction"] or "0").ljust(6, "0")[:6])
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
@@ -75,7 +75,7 @@ def _parse(text: str) -> datetime:
     try:
         return datetime(year, month, day, hour, minute, second, micros, timezone(offset))
     except ValueError as error:  # an offset of a day or more, too
-        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=text) from error
+        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=f"'{text}'") from error
 
 
 def version_at_timestamp(

@@ -20,7 +20,7 @@ def checked_condition(condition: Any, argument: str) -> str | Column | None:
     """
     if condition is None or isinstance(condition, str | Column):
         return condition
-    problem = f"it must be SQL text or a Column, and is a {type(condition).__name__}"
+    problem = f"it must be a Spark SQL Column or a string of SQL, not {condition!r}"
     raise ArgumentTypeError(argument=argument, problem=problem)
 
 
@@ -34,16 +34,21 @@ def checked_values(values: Any, argument: str) -> dict[str, str | Column]:
     InvalidArgumentError
         It is None or empty.
     """
-    if values is not None and not isinstance(values, Mapping):
+    if values is None:
+        raise InvalidArgumentError(argument=argument, problem="it cannot be None")
+    if not isinstance(values, Mapping):
         problem = f"it must be a dict, and is a {type(values).__name__}"
         raise ArgumentTypeError(argument=argument, problem=problem)
     if not values:
         raise InvalidArgumentError(argument=argument, problem="it must assign a column")
     for name, value in values.items():
         if not isinstance(name, str):
-            problem = f"its keys must be names of columns, and {name!r} is not text"
+            problem = f"Keys of dict in {argument} must contain only names of columns, not {name!r}"
             raise ArgumentTypeError(argument=argument, problem=problem)
         if not isinstance(value, str | Column):
-            problem = f"the value of {name} must be SQL text or a Column, and is {value!r}"
+            problem = (
+                f"Values of dict in {argument} must contain only Spark SQL Columns or strings of "
+                f"SQL, and that of {name} is {value!r}"
+            )
             raise ArgumentTypeError(argument=argument, problem=problem)
     return dict(values)

@@ -48,12 +48,12 @@ from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.parquet_scan import uris_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError, InvalidArgumentError
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.file_row_frames import ROW_INDEX
 from sparkdelta.table.scan.followed_table import FollowedTable, schema_problem
 from sparkdelta.table.scan.hidden_columns import columns_of_days
 from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
+from sparkdelta.table.scan.not_null_columns import are_without_nulls
 from sparkdelta.table.scan.packed_bitmaps import packed_bitmaps
 from sparkdelta.table.scan.scan_request import ROW_ID_FIELDS, ScanRequest, default_value
 from sparkdelta.table.vectors.deletion_vector_workers import is_deleted_in_packed
@@ -135,7 +135,7 @@ class DeferredScan:
         """Return the rows of the files with deletion vectors, or of those without."""
         request = self.request
         fields = [  # in the order of `LateFiles._grouped`
-            StructField(name, as_nullable(field.dataType))
+            StructField(name, as_nullable(field.dataType), request.may_be_null(field))
             for name, field in request.partition_columns.items()
         ]
         if request.wants_row_tracking:
@@ -387,9 +387,8 @@ class FollowingFiles:
         with self._lock:
             files = self._kept.get(log.contents)
             if files is None:
-                self._check(state.configuration, log.table_root)
                 size = None if checksum is None else checksum.table_size_bytes
-                files = self._kept[log.contents] = replace(
+                files = replace(
                     before,
                     request=replace(before.request, version=log.segment.version),
                     live=replace(before.live, state=state, checksum=checksum),
@@ -397,13 +396,23 @@ class FollowingFiles:
                     _kept=OrderedDict(),
                     _lock=Lock(),
                 )
+                self._check(files)
+                self._kept[log.contents] = files
                 while len(self._kept) > _KEPT_VERSIONS:
                     self._kept.popitem(last=False)
             return files
 
-    def _check(self, latest: TableConfiguration, path: str) -> None:
-        problem = schema_problem(self.analyzed.request.configuration, latest)
+    def _check(self, latest: LateFiles) -> None:
+        state, request = latest.live.state, self.analyzed.request
+        problem = schema_problem(request.configuration, state.configuration)
+        if (
+            problem is None
+            and request.keeps_not_null
+            and not are_without_nulls(latest.live, request)
+        ):
+            problem = "too many of its files may have nulls in columns that are NOT NULL"
         if problem is not None:
+            path = state.log.table_root
             raise DeltaError.of("DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS", path=path, problem=problem)
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
 from sparkdelta.base.protocol.column_names import ColumnPath
-from sparkdelta.base.schema.table_schema import as_nullable, quoted, without_void
+from sparkdelta.base.schema.table_schema import as_nullable, nullable_as, quoted, without_void
 
 
 def logical_column(column: Column, *, stored: DataType | None, logical: DataType) -> Column:
@@ -36,7 +36,7 @@ def logical_column(column: Column, *, stored: DataType | None, logical: DataType
     if as_nullable(stored) == wanted:
         return column
     if without_void(logical) == logical:
-        return column.cast(wanted)  # Spark casts structs by position, so this renames
+        return column.cast(nullable_as(wanted, stored))  # by position, so this renames fields
     return _rebuild(column, stored, logical).cast(wanted)
 
 
@@ -87,8 +87,6 @@ def with_hidden_values(
     column: Column, path: ColumnPath, data_type: DataType, hidden: Set[ColumnPath]
 ) -> Column:
     """Return a column of the same values, by which Spark's Parquet reader filters no row groups."""
-    if isinstance(data_type, FloatType | DoubleType):
-        return F.nanvl(column, F.lit("NaN").cast(data_type))
     if not isinstance(data_type, StructType):
         return F.greatest(column, F.lit(None).cast(data_type))
     for field in data_type.fields:

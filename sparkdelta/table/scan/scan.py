@@ -23,6 +23,7 @@ from sparkdelta.base.skipping.failing_values import infallible_terms, is_infalli
 from sparkdelta.base.skipping.predicate_value_frames import to_sql
 from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
 from sparkdelta.base.spark.driver import read_table
+from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.progress import progress
@@ -45,6 +46,7 @@ from sparkdelta.table.scan.followed_table import FollowedTable
 from sparkdelta.table.scan.hidden_columns import hidden_columns
 from sparkdelta.table.scan.live_files import LiveFiles, has_vectors, skipping_of
 from sparkdelta.table.scan.native_scan import NativeScan, has_large_bitmaps
+from sparkdelta.table.scan.not_null_columns import are_without_nulls, has_not_null_columns
 from sparkdelta.table.scan.packed_bitmaps import MAX_PACKED_VECTORS
 from sparkdelta.table.scan.read_provenance import following_mark
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
@@ -199,6 +201,8 @@ class Scan:
         DELTA_FILE_NOT_FOUND
             A file of this version is gone, as after a vacuum; raised when the query runs where
             files are chosen then, or executors read the list.
+        DELTA_NULLS_IN_NOT_NULL_COLUMN
+            The session is enabled, and a row has a null in a column that is NOT NULL.
         ColumnNotFoundError
             `columns` names a column that the table does not have.
         """
@@ -372,6 +376,9 @@ class Scan:
         listed = replace(state, log=log.in_session(listing))
         hidden = hidden_columns(state.configuration, log, None, is_deferred=True)
         request = replace(self._request(self._tracking_columns, None), hidden=hidden)
+        live = LiveFiles(listed, checksum, None, self._wants_row_tracking)
+        if is_enabled(log.spark) and has_not_null_columns(state.configuration.schema):
+            request = replace(request, keeps_not_null=are_without_nulls(live, request))
         contents = (state.partition_time_zone, state.configuration.metadata.id, log.contents)
         followed, max_vectors = None, self._vectors_at_most or 0
         if self.followed is not None:
@@ -383,7 +390,7 @@ class Scan:
         return DeferredScan(
             log.spark,
             request,
-            LiveFiles(listed, checksum, None, self._wants_row_tracking),
+            live,
             self.max_driver_files,
             max_vectors,
             "\n".join(("" if followed is None else "followed", *contents)),

@@ -21,7 +21,7 @@ from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.schema.column_mapping import physical_field
 from sparkdelta.base.schema.partition_value_frames import typed_partition_value
-from sparkdelta.base.schema.table_schema import as_nullable, quoted, without_void
+from sparkdelta.base.schema.table_schema import as_nullable, nullable_as, quoted, without_void
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.scan.logical_row_frames import (
     has_hidden_values,
@@ -113,6 +113,8 @@ class ScanRequest:
         The rows to return; it is evaluated on no deleted row unless it fails for none.
     hidden
         The columns on which Spark must not filter row groups, see `hidden_columns`.
+    keeps_not_null
+        True if files are read with NOT NULL columns, see `not_null_columns`.
     """
 
     configuration: TableConfiguration
@@ -126,6 +128,7 @@ class ScanRequest:
     is_streaming: bool = False
     condition: RowCondition | None = None
     hidden: frozenset[ColumnPath] = frozenset()
+    keeps_not_null: bool = False
 
     @property
     def wants_row_tracking(self) -> bool:
@@ -164,6 +167,9 @@ class ScanRequest:
             else:
                 visible = StructField(field.name, data_type, True, field.metadata)
                 stored = physical_field(visible, self.configuration.column_mapping)
+                if self.keeps_not_null:
+                    stored_type = nullable_as(stored.dataType, data_type)
+                    stored = StructField(stored.name, stored_type, field.nullable, stored.metadata)
                 has_kind = self.of_changes and field.name == CHANGE_TYPE
                 columns.append(RowColumn(logical, stored, CHANGE_KIND if has_kind else None))
         return columns
@@ -197,6 +203,10 @@ class ScanRequest:
             for field in self._fields
         ]
         return StructType([*fields, *self._metadata_fields])
+
+    def may_be_null(self, field: StructField) -> bool:
+        """Return True if a column of the table is read as nullable."""
+        return field.nullable or not self.keeps_not_null
 
     def typed_partition_values(self) -> list[Column]:
         """Return the wanted partition values of a file list, under the same names."""

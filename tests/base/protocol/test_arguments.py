@@ -37,3 +37,16 @@ def test_wrong_input_is_refused(
 def test_arguments_become_texts_and_tuples() -> None:
     assert arguments.checked_path(Path("/t")) == "/t"
     assert arguments.checked_names(["a", "b"], "c") == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (lambda: arguments.checked_version("0"), "version needs to be an int but got"),
+        (lambda: arguments.checked_text(1, "t"), "t needs to be a string but got '<class 'int'>'"),
+        (lambda: arguments.checked_flag(1, "f"), "f needs to be a boolean but got '<class 'int'>'"),
+    ],
+)  # fmt: skip
+def test_messages_have_the_words_of_delta_spark(check: Callable[[], Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check()
