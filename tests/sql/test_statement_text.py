@@ -492,6 +492,27 @@ def test_update_takes_values_of_subqueries(enabled: SparkSession, table_path: st
         sql(f"UPDATE {t} SET id = (SELECT id FROM {t})")
 
 
+def test_merge_takes_values_of_subqueries(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.sql("SELECT * FROM VALUES (1, 'a'), (2, 'b') AS v (id, s)").write.format("delta").save(
+        table_path
+    )
+    source = "(VALUES (1, 'x'), (7, 'y')) AS u (id, s) ON t.id = u.id"
+    sql(
+        f"MERGE INTO {t} AS t USING {source}"
+        f" WHEN MATCHED THEN UPDATE SET s = concat((SELECT max(s) FROM {t}), u.s)"
+        f" WHEN NOT MATCHED THEN INSERT (id, s) VALUES (u.id + (SELECT count(*) FROM {t}), 'n')"
+    )
+    assert _rows(sql(f"TABLE {t}")) == [(1, "bx"), (2, "b"), (9, "n")]
+    for clause in (
+        f"WHEN MATCHED THEN UPDATE SET s = (SELECT max(s) FROM {t} x WHERE x.id = t.id)",
+        "WHEN MATCHED AND u.id IN (SELECT 1) THEN DELETE",
+        "WHEN NOT MATCHED THEN INSERT (id, s) VALUES (1, u.id IN (SELECT 1))",
+    ):
+        with raises("DELTA_UNSUPPORTED_SUBQUERY"):
+            sql(f"MERGE INTO {t} AS t USING {source} {clause}")
+
+
 def test_stream_reads_a_table_as_it_grows(enabled: SparkSession, table_path: str) -> None:
     if enabled.version.startswith("4.0."):
         pytest.skip("STREAM is a keyword of Spark 4.1")

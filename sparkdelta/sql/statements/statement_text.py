@@ -145,13 +145,13 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
     Raises
     ------
     DELTA_UNSUPPORTED_SUBQUERY
-        An expression on the rows of the table has a subquery, other than the values of UPDATE.
+        An expression on the rows of the table has a subquery, other than assigned values.
     ParseException
         One cannot be parsed, or goes on after its end: ``a = 1 LIMIT``.
     """
-    expressions, updates = parser.row_expressions, parser.operation == "UPDATE"
+    expressions = parser.row_expressions
     for each in expressions:
-        if updates and each in parser.assigned_expressions:
+        if each in parser.assigned_expressions:
             continue
         for opening, inner in pairwise(each.tokens):
             if opening.is_symbol("(") and inner.is_word("SELECT"):
