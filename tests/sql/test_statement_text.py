@@ -424,6 +424,15 @@ def test_explain_shows_the_plan_of_a_change_that_is_not_made(
             assert answer.columns == ["plan"]
             assert f"== Physical Plan ==\nExecute {command}" in plan
             assert within in plan
+    for text, command, within in (
+        (f"CREATE TABLE new USING delta AS SELECT id + 22 FROM {t}", "AtomicCreate", "22"),
+        (f"CREATE OR REPLACE TABLE {t} AS SELECT id + 23 FROM {t}", "AtomicReplace", "23"),
+        ("CREATE TABLE new (id INT) USING delta", "CreateTable", ""),
+    ):
+        [(plan,)] = sql(f"EXPLAIN {text}").collect()
+        assert f"== Physical Plan ==\n{command}" in plan
+        assert within in plan
+    assert not enabled.catalog.tableExists("new")
     answer = sql(f"EXPLAIN DELETE FROM {t} WHERE nope = 1").collect()
     assert any("UNRESOLVED_COLUMN" in plan for (plan,) in answer)
     assert load_snapshot(enabled, table_path).version == 0

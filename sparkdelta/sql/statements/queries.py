@@ -182,10 +182,10 @@ class SparkSql:
         those of a view.
         """
         if isinstance(named, StoredView):
-            if relation.version or relation.timestamp or relation.options is not None:
-                raise DeltaError.of(
-                    "DELTA_STATEMENT_NOT_SUPPORTED", statement="a version, time or option of a view"
-                )
+            is_plain = not (relation.version or relation.timestamp or relation.is_stream)
+            if not is_plain or relation.options is not None:
+                kind = "a stream, version, time or option of a permanent view"
+                raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
             return self.view_rows(named)
         rows = self._rows_of_table(relation, named)
         return rows if self.user is None else engine_of(self.spark).rebind_to_session(rows)

@@ -134,7 +134,7 @@ def run_sql(
         return _with_query(sql, parsed, read)
     if parser.explains is not None:
         query = explained_query(parser, statement)
-        return plan_of_command(again(run, query, None, frames), parser.operation)
+        return plan_of_command(again(run, query, None, frames), parser.operation, statement)
     table = StatementTable(sql, parser.target or (), path)
     return _carried_out(table, statement, parser)
 
@@ -254,7 +254,7 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
 
 def _uses_delta(tokens: Sequence[Token]) -> bool:
     """Return True if a statement creates a table by USING DELTA."""
-    return tokens[0].is_word("CREATE", "REPLACE") and any(
+    return tokens[0].is_word("CREATE", "REPLACE", "EXPLAIN") and any(
         one.is_word("USING") and other.is_word("DELTA") for one, other in pairwise(tokens)
     )
 
