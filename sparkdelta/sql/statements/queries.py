@@ -167,7 +167,7 @@ class SparkSql:
         if not tables and not self.frames:
             return self.run(" ".join(p if isinstance(p, str) else p.text for p in parts))
         frames = {
-            _NAME.format(number): self._rows(relation, path)
+            _NAME.format(number): self.rows_of(relation, path)
             for number, (relation, path) in enumerate(tables)
         }
         spots = [(relation, name) for (relation, _), name in zip(tables, frames, strict=True)]
@@ -177,7 +177,7 @@ class SparkSql:
         )
         return self.run(text, **frames, **self.frames)
 
-    def _rows(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
+    def rows_of(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
         """Return the rows of a Delta table at a path, perhaps with a version, or its changes; or
         those of a view.
         """
@@ -284,6 +284,13 @@ def _braces(query: Fragment, frames: Mapping[str, DataFrame]) -> set[int]:
         if opening.is_symbol("{") and closing.is_symbol("}") and name.text in frames
         for brace in (opening, closing)
     }
+
+
+def text_with_views(query: Fragment, tables: Sequence[Located], views: Sequence[str]) -> str:
+    """Return the text of a query with the name of a view in the place of each table."""
+    names = {_NAME.format(number): quoted(view) for number, view in enumerate(views)}
+    spots = [(relation, name) for (relation, _), name in zip(tables, names, strict=True)]
+    return _spliced(query, spots, ()).format_map(names)
 
 
 def _spliced(query: Fragment, spots: Sequence[tuple[Relation, str]], braces: Container[int]) -> str:
