@@ -89,6 +89,12 @@ DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS 42613 TableError Analysis
 DELTA_TABLE_ALREADY_EXISTS 42P07 TableError Analysis
     Cannot create a table at {path}, and nothing was written: a table already exists there. Write
     with mode append or overwrite, or use createIfNotExists or createOrReplace.
+DELTA_TABLE_LOCATION_MISMATCH 42613 InvalidArgumentError Analysis
+    Cannot create table {table} at {location}: the table is there already, and its location is
+    {path}. Leave the location out, or drop the table first.
+DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE 42613 InvalidArgumentError Analysis
+    Cannot create a table at two different locations, {path} and {location}. Leave the LOCATION
+    out.
 DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION 42601 TableError Analysis
     Cannot create a table at {path}, and nothing was written: the directory is not empty and has no
     Delta log. Use another location, or move the existing files away.

@@ -7,7 +7,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot
-from sparkdelta.exceptions import InvalidArgumentError
 from tests.support.errors import raises
 
 
@@ -53,7 +52,17 @@ def test_a_table_that_exists_stays_at_its_location(enabled: SparkSession, tmp_pa
         assert not other.exists()
         assert enabled.table(name).columns == ["id"]
         assert load_snapshot(enabled, first).version == 0
-        with raises(InvalidArgumentError):
-            enabled.sql(f"CREATE OR REPLACE TABLE {name} (id INT) {at}")
+        for clauses in (f"(id INT) {at}", f"{at} AS SELECT 1 AS id"):
+            with raises("DELTA_TABLE_LOCATION_MISMATCH"):
+                enabled.sql(f"CREATE OR REPLACE TABLE {name} {clauses}")
+            with raises("DELTA_TABLE_ALREADY_EXISTS"):
+                enabled.sql(f"CREATE TABLE {name} {clauses}")
+        path = f"delta.`{first}`"
+        enabled.sql(f"CREATE TABLE IF NOT EXISTS {path} (id INT) {at}")
+        with raises("DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE"):
+            enabled.sql(f"CREATE OR REPLACE TABLE {path} (id INT) {at}")
+        with raises("DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE"):
+            enabled.sql(f"CREATE TABLE IF NOT EXISTS delta.`{first}2` (id INT) {at}")
+        assert not other.exists()
     finally:
         enabled.sql(f"DROP TABLE {name}")

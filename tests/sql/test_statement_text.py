@@ -398,8 +398,6 @@ def test_refused_statements_change_nothing(enabled: SparkSession, table_path: st
     ):
         with raises("DELTA_UNSUPPORTED_SUBQUERY"):
             sql(text)
-    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
-        sql(f"BEGIN DELETE FROM {t}; SELECT 1; END")
     assert load_snapshot(enabled, table_path).version == 0
 
 
@@ -424,6 +422,15 @@ def test_explain_shows_the_plan_of_a_change_that_is_not_made(
             assert answer.columns == ["plan"]
             assert f"== Physical Plan ==\nExecute {command}" in plan
             assert within in plan
+    for text, command, within in (
+        (f"CREATE TABLE new USING delta AS SELECT id + 22 FROM {t}", "AtomicCreate", "22"),
+        (f"CREATE OR REPLACE TABLE {t} AS SELECT id + 23 FROM {t}", "AtomicReplace", "23"),
+        ("CREATE TABLE new (id INT) USING delta", "CreateTable", ""),
+    ):
+        [(plan,)] = sql(f"EXPLAIN {text}").collect()
+        assert f"== Physical Plan ==\n{command}" in plan
+        assert within in plan
+    assert not enabled.catalog.tableExists("new")
     answer = sql(f"EXPLAIN DELETE FROM {t} WHERE nope = 1").collect()
     assert any("UNRESOLVED_COLUMN" in plan for (plan,) in answer)
     assert load_snapshot(enabled, table_path).version == 0
@@ -491,6 +498,27 @@ def test_update_takes_values_of_subqueries(enabled: SparkSession, table_path: st
     assert _rows(sql(f"SELECT s FROM {t} WHERE id = 1")) == [(None,)]
     with pytest.raises(SPARK_ERRORS, match="SCALAR_SUBQUERY_TOO_MANY_ROWS"):
         sql(f"UPDATE {t} SET id = (SELECT id FROM {t})")
+
+
+def test_merge_takes_values_of_subqueries(enabled: SparkSession, table_path: str) -> None:
+    sql, t = enabled.sql, f"delta.`{table_path}`"
+    enabled.sql("SELECT * FROM VALUES (1, 'a'), (2, 'b') AS v (id, s)").write.format("delta").save(
+        table_path
+    )
+    source = "(VALUES (1, 'x'), (7, 'y')) AS u (id, s) ON t.id = u.id"
+    sql(
+        f"MERGE INTO {t} AS t USING {source}"
+        f" WHEN MATCHED THEN UPDATE SET s = concat((SELECT max(s) FROM {t}), u.s)"
+        f" WHEN NOT MATCHED THEN INSERT (id, s) VALUES (u.id + (SELECT count(*) FROM {t}), 'n')"
+    )
+    assert _rows(sql(f"TABLE {t}")) == [(1, "bx"), (2, "b"), (9, "n")]
+    for clause in (
+        f"WHEN MATCHED THEN UPDATE SET s = (SELECT max(s) FROM {t} x WHERE x.id = t.id)",
+        "WHEN MATCHED AND u.id IN (SELECT 1) THEN DELETE",
+        "WHEN NOT MATCHED THEN INSERT (id, s) VALUES (1, u.id IN (SELECT 1))",
+    ):
+        with raises("DELTA_UNSUPPORTED_SUBQUERY"):
+            sql(f"MERGE INTO {t} AS t USING {source} {clause}")
 
 
 def test_stream_reads_a_table_as_it_grows(enabled: SparkSession, table_path: str) -> None:

@@ -193,3 +193,25 @@ def test_temporary_views_of_a_path_and_with_columns(
     for name in ("of_path", "named"):
         enabled.catalog.dropTempView(name)
     enabled.catalog.dropGlobalTempView("of_path")
+
+
+def test_identifier_names_a_view_and_the_table_in_it(enabled: SparkSession, database: str) -> None:
+    sql = enabled.sql
+    sql("CREATE VIEW IDENTIFIER('v') AS SELECT id FROM IDENTIFIER('t')")
+    sql(f"CREATE OR REPLACE VIEW IDENTIFIER(:name) AS SELECT s FROM {database}.t", {"name": "w"})
+    sql("CREATE TEMPORARY VIEW IDENTIFIER('x') AS SELECT id + 5 FROM t")
+    try:
+        assert _rows(sql("TABLE v")) == [(1,), (2,)]
+        assert _rows(sql("TABLE w")) == [("a",), ("b",)]
+        assert _rows(sql("TABLE x")) == [(6,), (7,)]
+    finally:
+        enabled.catalog.dropTempView("x")
+
+
+def test_permanent_views_are_not_streams(enabled: SparkSession, database: str) -> None:
+    enabled.sql("CREATE VIEW v AS SELECT id FROM t")
+    with pytest.raises(AnalysisException, match="permanent view"):
+        enabled.readStream.table("v")
+    if not enabled.version.startswith("4.0."):
+        with pytest.raises(AnalysisException, match="permanent view"):
+            enabled.sql("SELECT * FROM STREAM v")

@@ -344,6 +344,12 @@ class Parser:
         self.row_expressions.append(self.fragment(start))
         return text
 
+    def assigned(self, *ends: str) -> str:
+        """Return an expression that is assigned to a column, and go past it."""
+        text = self.of_rows(*ends, closing=",")
+        self.assigned_expressions.append(self.row_expressions[-1])
+        return text
+
     def assignments(self, *ends: str) -> Mapping[str, str]:
         """Return the values of ``a = 1, b.c = 2`` by column, and go past it.
 
@@ -360,8 +366,7 @@ class Parser:
                 self.expect("=")
             if name in values:
                 raise DeltaError.of("DELTA_CONFLICT_SET_COLUMN", columns=[name, name])
-            values[name] = self.of_rows(*ends, closing=",")
-            self.assigned_expressions.append(self.row_expressions[-1])
+            values[name] = self.assigned(*ends)
 
         self.listed(value)
         return values

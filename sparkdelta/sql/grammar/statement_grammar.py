@@ -27,6 +27,7 @@ _Part: TypeAlias = "str | _Argument | _Option"
 
 CHANGES = ("INSERT", "MERGE", "DELETE", "UPDATE")
 """The statements that may come after WITH."""
+_EXPLAINED = (*CHANGES, "CREATE", "REPLACE")
 _KINDS_OF_PLANS = ("EXTENDED", "FORMATTED", "CODEGEN", "COST", "LOGICAL")
 _UP_TO_KEYWORD = {"alias", "expression", "of_rows", "assignments"}
 _PART = re.compile(r"(?P<option>(?:\w+=)?\[)|\]|[^\s\[\]]+")
@@ -139,8 +140,10 @@ def parse(parser: Parser) -> Statement | None:
         parser.explains = parser.next().text if has_kind else ""
     if parser.peek("WITH"):
         parser.queries = common_queries(parser)
-    if (parser.queries or is_explained) and not parser.token.is_word(*CHANGES):
-        return None
+    if is_explained or parser.queries:
+        allowed = CHANGES if parser.queries else _EXPLAINED
+        if not parser.token.is_word(*allowed):
+            return None
     parser.operation = parser.token.text.upper()
     found = next_rule(parser, STATEMENTS)
     result = None if found is None else found(parser)

@@ -17,7 +17,7 @@ from pyspark.storagelevel import StorageLevel
 from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.api.reading_and_writing import load_snapshot, read_delta
 from sparkdelta.base.protocol.manifest_rules import partition_directory
-from sparkdelta.base.schema.sql_text import SESSION_CATALOG
+from sparkdelta.base.schema.sql_text import SESSION_CATALOG, text_literal
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
@@ -42,6 +42,7 @@ from sparkdelta.table.listing.table_names import (
 )
 
 MAX_PARTITIONS = 1_000_000
+MAX_TABLES = 1_000_000
 
 
 def _of_delta_table(method: Callable[..., Any]) -> Replacement:
@@ -106,8 +107,31 @@ def list_tables(
     original: Original, catalog: Catalog, dbName: str | None = None, pattern: str | None = None
 ) -> list[Table]:
     """Replace ``Catalog.listTables``, which lacks the kind and comment of Delta tables."""
-    listed: list[Table] = original(catalog, dbName, pattern)
+    spark: SparkSession = catalog._sparkSession
+    listed: list[Table]
+    if is_enabled(spark) and spark.version.startswith("4.0."):
+        listed = _shown_tables(catalog, dbName, pattern)
+    else:
+        listed = original(catalog, dbName, pattern)
     return [_described(catalog, each) for each in listed]
+
+
+def _shown_tables(catalog: Any, database: str | None, pattern: str | None) -> list[Table]:
+    """Return the tables of a database by SHOW TABLES, which finds no provider of a table; Spark
+    4.0 does for ``listTables``, and has none for Delta tables.
+    """
+    within = "" if database is None else f" IN {quoted_path(table_name(database))}"
+    like = "" if pattern is None else f" LIKE {text_literal(pattern)}"
+    shown = catalog._sparkSession.sql(f"SHOW TABLES{within}{like}")
+    tables = list[Table]()
+    for row in read_rows(shown, what="tables of a database", bound=MAX_TABLES):
+        namespace = [row["namespace"]] if row["namespace"] else []
+        name = quoted_path((*namespace, row["tableName"]))
+        if row["isTemporary"] or _delta_table(catalog, name) is None:
+            tables.append(catalog.getTable(name))
+        else:
+            tables.append(Table(row["tableName"], SESSION_CATALOG, namespace, None, None, False))  # type: ignore[arg-type]  # as Spark does
+    return tables
 
 
 def _described(catalog: Catalog, listed: Table) -> Table:

@@ -178,7 +178,8 @@ def create(
             "DELTA_STATEMENT_NOT_SUPPORTED", statement=f"USING {provider} of a Delta table"
         )
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
-    new = NewTable.of(table.spark, table.name, location, is_optional=is_optional)
+    is_kept = creation not in _REPLACES
+    new = NewTable.of(table.spark, table.name, location, is_optional=is_kept)
     with named(new, table.spark, comment):
         if query is not None:
             replaces = creation in _REPLACES

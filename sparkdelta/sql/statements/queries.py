@@ -170,7 +170,7 @@ class SparkSql:
         # The filter makes it another query than one that the user may have cached: PySpark gives
         # DataFrames to SQL by views, and Spark uncaches the query of a view that is dropped.
         frames = {
-            _NAME.format(number): self._rows(relation, path).where("true")
+            _NAME.format(number): self.rows_of(relation, path).where("true")
             for number, (relation, path) in enumerate(tables)
         }
         spots = [(relation, name) for (relation, _), name in zip(tables, frames, strict=True)]
@@ -180,13 +180,13 @@ class SparkSql:
         )
         return self.run(text, **frames, **self.frames)
 
-    def _rows(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
+    def rows_of(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
         """Return the rows of a view, or of a Delta table at a path: a version's rows or changes."""
         if isinstance(named, StoredView):
-            if relation.version or relation.timestamp or relation.options is not None:
-                raise DeltaError.of(
-                    "DELTA_STATEMENT_NOT_SUPPORTED", statement="a version, time or option of a view"
-                )
+            is_plain = not (relation.version or relation.timestamp or relation.is_stream)
+            if not is_plain or relation.options is not None:
+                kind = "a stream, version, time or option of a permanent view"
+                raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
             return self.view_rows(named)
         rows = self._rows_of_table(relation, named)
         return rows if self.user is None else engine_of(self.spark).rebind_to_session(rows)
@@ -285,6 +285,13 @@ def _braces(query: Fragment, frames: Mapping[str, DataFrame]) -> set[int]:
         if opening.is_symbol("{") and closing.is_symbol("}") and name.text in frames
         for brace in (opening, closing)
     }
+
+
+def text_with_views(query: Fragment, tables: Sequence[Located], views: Sequence[str]) -> str:
+    """Return the text of a query with the name of a view in the place of each table."""
+    names = {_NAME.format(number): quoted(view) for number, view in enumerate(views)}
+    spots = [(relation, name) for (relation, _), name in zip(tables, names, strict=True)]
+    return _spliced(query, spots, ()).format_map(names)
 
 
 def _spliced(query: Fragment, spots: Sequence[tuple[Relation, str]], braces: Container[int]) -> str:

@@ -1,5 +1,5 @@
 """Statements that are run as others: several INSERTs from one FROM, EXECUTE IMMEDIATE, and EXPLAIN
-of changes of rows.
+of changes of rows and of CREATE TABLE.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.operations.write.create_table import Creation
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.statement_grammar import Statement
 from sparkdelta.sql.grammar.tokens import Fragment, Kind
 
 _PHYSICAL_PLAN = "== Physical Plan ==\n"
 _COMMANDS = {
-    "DELETE": "DeleteCommand",
-    "UPDATE": "UpdateCommand",
-    "MERGE": "MergeIntoCommand",
-    "INSERT": "WriteIntoDelta",
+    "DELETE": "Execute DeleteCommand",
+    "UPDATE": "Execute UpdateCommand",
+    "MERGE": "Execute MergeIntoCommand",
+    "INSERT": "Execute WriteIntoDelta",
 }
-"""The names of the commands in delta-spark's plans, by the first keyword of the statement."""
+"""The commands in delta-spark's plans, by the first keyword of the statement."""
 
 
 def separate_inserts(text: Fragment) -> list[str]:
@@ -57,14 +58,17 @@ def _top_level(text: Fragment, word: str) -> Iterator[int]:
 
 
 def explained_query(parser: Parser, statement: Statement) -> str:
-    """Return the EXPLAIN of a query that reads the rows that a change of rows reads."""
+    """Return the EXPLAIN of a query that reads the rows that a change of rows reads, or the rows of
+    a new table; of any rows for a table without a query.
+    """
     given, name = statement.arguments, parser.target or ()
     alias = given.get("alias")
     target = quoted_path(name) + (f" AS {quoted(alias)}" if alias is not None else "")
     queries = given.get("queries")
     before = f"EXPLAIN {parser.explains} {queries.text if queries else ''}"
-    if parser.operation == "INSERT":
-        return f"{before} {given['query'].text}"
+    if parser.operation in ("INSERT", "CREATE", "REPLACE"):
+        query = given.get("query")
+        return f"{before} {'VALUES (0)' if query is None else query.text}"
     if parser.operation == "MERGE":
         source = given["source"].text
         return f"{before} SELECT * FROM {source} FULL JOIN {target} ON {given['condition']}"  # noqa: S608 - the user's text
@@ -73,10 +77,15 @@ def explained_query(parser: Parser, statement: Statement) -> str:
     return f"{before} SELECT {', '.join(['*', *values])} FROM {target} {where}"  # noqa: S608 - the user's text
 
 
-def plan_of_command(plan: DataFrame, operation: str) -> DataFrame:
+def plan_of_command(plan: DataFrame, operation: str, statement: Statement) -> DataFrame:
     """Return the answer of EXPLAIN with a command above the physical plan."""
-    command = F.lit(f"{_PHYSICAL_PLAN}Execute {_COMMANDS[operation]}\n")
-    return plan.select(F.replace(F.col("plan"), F.lit(_PHYSICAL_PLAN), command).alias("plan"))
+    command = _COMMANDS.get(operation)
+    if command is None:
+        replaces = statement.arguments["creation"] in (Creation.REPLACE, Creation.CREATE_OR_REPLACE)
+        command = f"{'Replace' if replaces else 'Create'}Table"
+        command = f"Atomic{command}AsSelect" if "query" in statement.arguments else command
+    shown = F.lit(f"{_PHYSICAL_PLAN}{command}\n")
+    return plan.select(F.replace(F.col("plan"), F.lit(_PHYSICAL_PLAN), shown).alias("plan"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def _update(
     where: str | None = None,
     alias: str | None = None,
 ) -> DataFrame:
-    constant = {name: with_subquery_values(table, text) for name, text in values.items()}
+    constant = with_subquery_values(table, values, "UPDATE")
     return _affected(table.spark, table.named(alias).update(where, constant).num_updated_rows)
 
 
@@ -113,7 +113,7 @@ def _inserted_values(parser: Parser) -> Mapping[str, str]:
     names = parser.names()
     parser.expect("VALUES")
     parser.expect("(")
-    values = parser.listed(lambda: parser.of_rows(closing=","))
+    values = parser.listed(parser.assigned)
     if len(values) != len(names):
         raise parser.error(f"{len(names)} values are expected, not {len(values)}")
     parser.expect(")")
@@ -145,7 +145,11 @@ def _merge(
     rows = rows if source_alias is None else rows.alias(source_alias)
     builder = table.named(alias).merge(rows, condition)
     for method, *given in actions:
-        builder = getattr(builder, method)(*given)
+        arguments = (
+            with_subquery_values(table, each, "MERGE") if isinstance(each, Mapping) else each
+            for each in given
+        )
+        builder = getattr(builder, method)(*arguments)
     return (builder.withSchemaEvolution() if evolves else builder).execute()
 
 

@@ -27,6 +27,7 @@ from sparkdelta.sql.grammar.parameters import (
     with_variables,
 )
 from sparkdelta.sql.grammar.parser import Parser
+from sparkdelta.sql.grammar.scripts import Block, parse_script
 from sparkdelta.sql.grammar.statement_grammar import Statement, parse
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
 from sparkdelta.sql.statements import alter_statements, row_statements
@@ -39,10 +40,13 @@ from sparkdelta.sql.statements.rewritten_statements import (
     plan_of_command,
     separate_inserts,
 )
+from sparkdelta.sql.statements.script_execution import run_script
+from sparkdelta.sql.statements.sql_functions import create_function
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.sql.statements.views import create_or_alter_view, create_or_rename_view
 from sparkdelta.table.listing.table_names import (
     name_not_found,
+    table_or_view,
     table_path,
     with_database,
 )
@@ -118,11 +122,14 @@ def run_sql(
             return _run_immediately(immediate, run, passed_on, again)
         statement, path = _statement(spark, parser)
         if statement is None:
-            if _inserts_into_delta(spark, parsed):
+            if _inserts_into_delta(sql, parsed):
                 for insert in separate_inserts(parsed):
                     again(run, insert, None, frames)
                 return no_rows(spark)
-            _check_others(spark, parsed)
+            script = None if refused else _script(sql, parsed)
+            if script is not None:
+                rows = run_script(spark, partial(again, run), script, frames)
+                return no_rows(spark) if rows is None else rows
             read = _tables_read(sql, parsed)
     except StatementSyntaxError as error:
         raise refused or error from None
@@ -134,7 +141,7 @@ def run_sql(
         return _with_query(sql, parsed, read)
     if parser.explains is not None:
         query = explained_query(parser, statement)
-        return plan_of_command(again(run, query, None, frames), parser.operation)
+        return plan_of_command(again(run, query, None, frames), parser.operation, statement)
     table = StatementTable(sql, parser.target or (), path)
     return _carried_out(table, statement, parser)
 
@@ -145,13 +152,13 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
     Raises
     ------
     DELTA_UNSUPPORTED_SUBQUERY
-        An expression on the rows of the table has a subquery, other than the values of UPDATE.
+        An expression on the rows of the table has a subquery, other than assigned values.
     ParseException
         One cannot be parsed, or goes on after its end: ``a = 1 LIMIT``.
     """
-    expressions, updates = parser.row_expressions, parser.operation == "UPDATE"
+    expressions = parser.row_expressions
     for each in expressions:
-        if updates and each in parser.assigned_expressions:
+        if each in parser.assigned_expressions:
             continue
         for opening, inner in pairwise(each.tokens):
             if opening.is_symbol("(") and inner.is_word("SELECT"):
@@ -254,38 +261,54 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
 
 def _uses_delta(tokens: Sequence[Token]) -> bool:
     """Return True if a statement creates a table by USING DELTA."""
-    return tokens[0].is_word("CREATE", "REPLACE") and any(
+    return tokens[0].is_word("CREATE", "REPLACE", "EXPLAIN") and any(
         one.is_word("USING") and other.is_word("DELTA") for one, other in pairwise(tokens)
     )
 
 
-def _check_others(spark: SparkSession, text: Fragment) -> None:
-    """Refuse texts of several statements of which one is about a Delta table.
+def _script(sql: SparkSql, text: Fragment) -> Block | None:
+    """Return a script that has Delta tables, or may make one or find its name as it runs; None for
+    what Spark runs.
 
     Raises
     ------
-    DELTA_STATEMENT_NOT_SUPPORTED
+    StatementSyntaxError, DELTA_STATEMENT_NOT_SUPPORTED
+        It names a Delta table, and is not understood or not implemented.
     """
-    is_script = text.tokens[0].is_word("BEGIN")
-    if is_script and _names_delta_table(spark, text, "FROM", "INTO", "TABLE", "UPDATE"):
-        kind = "a script that has Delta tables"
-        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
+    if not text.tokens[0].is_word("BEGIN"):
+        return None
+    words = ("FROM", "JOIN", "INTO", "OVERWRITE", "TABLE", "UPDATE", "EXISTS")
+    names_one = _names_delta_table(sql, text, *words)
+    creates = creates_delta_tables()
+    may_have_one = names_one or any(
+        token.is_word("DELTA", "EXECUTE", "IDENTIFIER") or (creates and token.is_word("CREATE"))
+        for token in text.tokens
+    )
+    try:
+        return parse_script(text) if may_have_one else None
+    except DeltaError:
+        if names_one:
+            raise
+        return None
 
 
-def _inserts_into_delta(spark: SparkSession, text: Fragment) -> bool:
+def _inserts_into_delta(sql: SparkSql, text: Fragment) -> bool:
     """Return True for ``FROM`` with INSERTs of which one is into a Delta table."""
     is_from = text.tokens[0].is_word("FROM")
-    return is_from and _names_delta_table(spark, text, "INTO", "OVERWRITE")
+    return is_from and _names_delta_table(sql, text, "INTO", "OVERWRITE")
 
 
-def _names_delta_table(spark: SparkSession, text: Fragment, *words: str) -> bool:
-    """Return True if the name of a Delta table follows one of some keywords."""
+def _names_delta_table(sql: SparkSql, text: Fragment, *words: str) -> bool:
+    """Return True if the name of a Delta table, or of a permanent view that reads one, follows one
+    of some keywords.
+    """
     for place, token in enumerate(text.tokens[:-2], 1):
         if token.is_word(*words):
             parser = Parser(text.whole, text.tokens, place)
             parser.accept("TABLE")
             with suppress(StatementSyntaxError):  # no name, or an expression that Spark evaluates
-                if table_path(spark, parser.table_name()) is not None:
+                named = table_or_view(sql.spark, parser.table_name())
+                if isinstance(named, str) or (named is not None and sql.reads_delta(named)):
                     return True
     return False
 
@@ -336,4 +359,5 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
         parser.accept("AS")
         sql.query(parser.rest()).createOrReplaceTempView(name)
         return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name} {options}")
-    return no_rows(sql.spark) if create_or_alter_view(sql, text) else sql.spliced(read, text)
+    is_done = create_or_alter_view(sql, text) or create_function(sql, text, read)
+    return no_rows(sql.spark) if is_done else sql.spliced(read, text)

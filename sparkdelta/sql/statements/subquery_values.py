@@ -1,8 +1,8 @@
-"""Subqueries in the values of UPDATE: each is run once, and its value takes its place."""
+"""Subqueries in the values of UPDATE and MERGE: each is run once, and its value takes its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from pyspark.errors import AnalysisException
@@ -18,14 +18,25 @@ from sparkdelta.sql.statements.statement_table import StatementTable
 _NO_LITERALS = (ArrayType, MapType, StructType, VariantType)
 
 
-def with_subquery_values(table: StatementTable, value: str) -> str:
-    """Return an expression with a literal in the place of each scalar subquery.
+def with_subquery_values(
+    table: StatementTable, values: Mapping[str, str], operation: str
+) -> dict[str, str]:
+    """Return the values of columns with a literal in the place of each scalar subquery.
+
+    Parameters
+    ----------
+    operation
+        UPDATE or MERGE, for errors.
 
     Raises
     ------
     DELTA_UNSUPPORTED_SUBQUERY
-        A subquery depends on the row that is updated, or its value has no literal.
+        A subquery depends on the row that is changed, or its value has no literal.
     """
+    return {name: _constant(table, text, operation) for name, text in values.items()}
+
+
+def _constant(table: StatementTable, value: str, operation: str) -> str:
     text = tokenize(value)
     if text is None or not any(token.is_word("SELECT") for token in text.tokens):
         return value
@@ -33,16 +44,16 @@ def with_subquery_values(table: StatementTable, value: str) -> str:
     for opening, inner in pairwise(text.tokens):
         is_query = opening.is_symbol("(") and inner.is_word("SELECT")
         if is_query and not any(opening.start in range(q.start, q.end) for q in subqueries):
-            raise _unsupported(value)
+            raise _unsupported(value, operation)
     parts, place = [], 0
     for subquery in subqueries:
-        parts += [value[place : subquery.start], _literal(table, subquery, value)]
+        parts += [value[place : subquery.start], _literal(table, subquery, value, operation)]
         place = subquery.end
     return "".join([*parts, value[place:]])
 
 
-def _unsupported(value: str) -> DeltaError:
-    return DeltaError.of("DELTA_UNSUPPORTED_SUBQUERY", operation="UPDATE", condition=value)
+def _unsupported(value: str, operation: str) -> DeltaError:
+    return DeltaError.of("DELTA_UNSUPPORTED_SUBQUERY", operation=operation, condition=value)
 
 
 def _scalar_subqueries(text: Fragment) -> Iterator[Fragment]:
@@ -63,7 +74,7 @@ def _scalar_subqueries(text: Fragment) -> Iterator[Fragment]:
             depth -= 1
 
 
-def _literal(table: StatementTable, subquery: Fragment, value: str) -> str:
+def _literal(table: StatementTable, subquery: Fragment, value: str, operation: str) -> str:
     """Return the value of a subquery as SQL text."""
     try:
         rows = table.sql.query("SELECT", subquery, "AS value")
@@ -71,11 +82,11 @@ def _literal(table: StatementTable, subquery: Fragment, value: str) -> str:
         raise
     except AnalysisException as error:
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
-            raise _unsupported(value) from error
+            raise _unsupported(value, operation) from error
         raise
     data_type = rows.schema["value"].dataType
     if isinstance(data_type, _NO_LITERALS):
-        raise _unsupported(value)
+        raise _unsupported(value, operation)
     shown = rows.selectExpr(f"CAST({_text(data_type)} AS string) AS value")
     [(constant,)] = read_rows(shown, what="value of a subquery", bound=1)
     if constant is None:

@@ -42,7 +42,7 @@ def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
         return False
     if not creation.is_temporary:
         return _define_permanent(sql, text)
-    name = quoted_path(parser.name())
+    name = quoted_path(parser.table_name())
     columns = parser.enclosed(lambda: _column(parser)) if parser.peek("(") else []
     if parser.accept("COMMENT"):
         parser.string()
@@ -83,7 +83,7 @@ def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
     creation = _accept_create_view(parser)
     if creation is None or not creation.is_temporary:
         return False
-    view_name = quoted_path(parser.name())
+    view_name = quoted_path(parser.table_name())
     if not parser.accept("USING DELTA"):
         return False
     options = parser.properties() if parser.accept("OPTIONS") else {}
@@ -136,18 +136,21 @@ def _define_permanent(sql: SparkSql, text: Fragment) -> bool:
         raise DeltaError.of(
             "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE VIEW of a Delta table"
         )
-    parsed = engine.parse_view(text.whole.strip().rstrip(";"))
+    parser = Parser(text.whole, text.tokens)
+    while not parser.accept("VIEW"):
+        parser.next()
+    parser.accept("IF NOT EXISTS")
+    first, given = parser.token, parser.table_name()
+    # Spark's parser does not resolve a name in IDENTIFIER.
+    tail = text.whole[parser.ahead(-1).end :].rstrip().rstrip(";")
+    parsed = engine.parse_view(f"{text.whole[: first.start]}{quoted_path(given)}{tail}")
     if parsed is None:
         return False
     plan, query_text = parsed
     start = text.whole.rindex(query_text)
     place = next(number for number, token in enumerate(text.tokens) if token.start >= start)
     query = Parser(text.whole, text.tokens, place).rest()
-    parser = Parser(text.whole, text.tokens)
-    while not parser.accept("VIEW"):
-        parser.next()
-    parser.accept("IF NOT EXISTS")
-    name = (SESSION_CATALOG, *with_database(sql.spark, parser.table_name())[-2:])
+    name = (SESSION_CATALOG, *with_database(sql.spark, given)[-2:])
     key = tuple(map(name_key, name))
     rows = _temporary_view(sql, query)
     if rows is None:

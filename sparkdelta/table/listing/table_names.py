@@ -141,17 +141,27 @@ class NewTable:
         Parameters
         ----------
         is_optional
-            True if a table that has the name already stays as it is, at any location.
+            True if the caller leaves a table that exists as it is, or refuses it, wherever it is.
         """
         path = path_in_name(name)
         if path is not None:
-            _check_location(spark, path, location)
+            is_elsewhere = location is not None and not _is_at(spark, path, location)
+            if is_elsewhere and not (is_optional and open_log(spark, path).list_from()):
+                raise DeltaError.of(
+                    "DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE", path=path, location=location
+                )
             return cls(path)
         engine, full_name = engine_of(spark), with_database(spark, name)
         path = engine.table_location(full_name, _PROVIDER)
         if path is not None:
-            if not is_optional:
-                _check_location(spark, path, location)
+            is_elsewhere = location is not None and not _is_at(spark, path, location)
+            if is_elsewhere and not is_optional:
+                raise DeltaError.of(
+                    "DELTA_TABLE_LOCATION_MISMATCH",
+                    table=quoted_path(full_name),
+                    path=path,
+                    location=location,
+                )
             return cls(path, is_managed=engine.is_managed(full_name))
         free = engine.free_location(name)
         return cls(free, name, is_managed=True) if location is None else cls(location, name)
@@ -181,13 +191,9 @@ class NewTable:
             )
 
 
-def _check_location(spark: SparkSession, path: str, location: str | None) -> None:
-    """Refuse a location other than the table's."""
-    if location is None:
-        return
-    if open_log(spark, location).table_root != open_log(spark, path).table_root:
-        problem = f"{location} is given, and the table is at {path}"
-        raise InvalidArgumentError(argument="location", problem=problem)
+def _is_at(spark: SparkSession, path: str, location: str) -> bool:
+    """Return True if a location is that of a table."""
+    return open_log(spark, location).table_root == open_log(spark, path).table_root
 
 
 def drop_named_table(spark: SparkSession, name: Sequence[str]) -> None:

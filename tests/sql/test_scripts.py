@@ -1,0 +1,133 @@
+"""SQL scripts and SQL functions that read and change Delta tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+
+from tests.support.errors import raises
+
+
+@pytest.fixture
+def table(enabled: SparkSession) -> Iterator[str]:
+    """A table of the current database with the ids 1 and 2."""
+    enabled.sql("CREATE TABLE of_scripts (id INT) USING delta")
+    enabled.sql("INSERT INTO of_scripts VALUES (1), (2)")
+    yield "of_scripts"
+    enabled.sql("DROP TABLE of_scripts")
+
+
+def _ids(enabled: SparkSession, query: str = "TABLE of_scripts") -> list[int]:
+    return sorted(row[0] for row in enabled.sql(query).collect())
+
+
+def test_script_runs_its_statements_and_returns_its_last_query(
+    enabled: SparkSession, table: str
+) -> None:
+    enabled.sql("DECLARE OR REPLACE VARIABLE n STRING DEFAULT 'of the session'")
+    result = enabled.sql(
+        f"""
+        BEGIN
+          DECLARE n INT DEFAULT 1;
+          SET n = n + (SELECT max(id) FROM {table});
+          INSERT INTO {table} VALUES (n), (CASE WHEN n > 9 THEN 0 ELSE 4 END);
+          BEGIN
+            DECLARE n STRING DEFAULT 'inner;';
+            SELECT n FROM {table};
+          END;
+          SELECT count(*) AS c FROM {table} WHERE id >= n;
+          DELETE FROM {table} WHERE id = n;
+        END;
+        """
+    )
+    assert [tuple(row) for row in result.collect()] == [(2,)]
+    assert _ids(enabled) == [1, 2, 4]
+    assert enabled.sql("SELECT n").first() == ("of the session",)
+    enabled.sql("DROP TEMPORARY VARIABLE n")
+    with pytest.raises(PySparkException, match="no_such"):
+        enabled.sql(f"BEGIN DECLARE left_over INT; DELETE FROM {table} WHERE no_such = 1; END")
+    with pytest.raises(AnalysisException, match="left_over"):
+        enabled.sql("SELECT left_over")
+
+
+def test_script_branches_and_repeats(enabled: SparkSession, table: str) -> None:
+    result = enabled.sql(
+        f"""
+        BEGIN
+          DECLARE i INT DEFAULT 10;
+          rounds: WHILE (SELECT count(*) FROM {table}) < 100 DO
+            SET i = i + 1;
+            IF i = 12 THEN ITERATE rounds; ELSEIF i > 13 THEN LEAVE rounds; END IF;
+            INSERT INTO {table} VALUES (i);
+          END WHILE;
+          REPEAT SET i = i + 1; UNTIL i > 20 END REPEAT;
+          endless: LOOP
+            LEAVE endless;
+          END LOOP endless;
+          FOR r AS SELECT id FROM {table} WHERE id < 3 ORDER BY id DO
+            INSERT INTO {table} VALUES (r.id + 100), (id + 200);
+          END FOR;
+          CASE i WHEN 20 THEN SELECT 'wrong'; WHEN 21 THEN SELECT 'simple'; END CASE;
+          CASE WHEN i IS NULL THEN SELECT 'wrong'; ELSE SELECT i; END CASE;
+        END
+        """
+    )
+    assert [tuple(row) for row in result.collect()] == [(21,)]
+    assert _ids(enabled) == [1, 2, 11, 13, 101, 102, 201, 202]
+
+
+def test_scripts_with_handlers_are_refused_before_anything_runs(
+    enabled: SparkSession, table: str
+) -> None:
+    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
+        enabled.sql(
+            f"BEGIN INSERT INTO {table} VALUES (3); "
+            "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 1; END; END; END"
+        )
+    assert _ids(enabled) == [1, 2]
+
+
+def test_temporary_functions_read_current_rows(enabled: SparkSession, table: str) -> None:
+    sql = enabled.sql
+    sql(
+        "CREATE OR REPLACE TEMPORARY FUNCTION at_least(low INT) RETURNS BIGINT "
+        f"RETURN (SELECT count(*) FROM {table} WHERE id >= low)"
+    )
+    sql(
+        "CREATE OR REPLACE TEMPORARY FUNCTION ids_from(low INT) RETURNS TABLE (id INT) "
+        f"RETURN SELECT t.id FROM {table} AS t WHERE t.id >= low AND '{{' <> '}}'"
+    )
+    assert sql("SELECT at_least(2)").first() == (1,)
+    sql(f"INSERT INTO {table} VALUES (7)")
+    assert sql("SELECT at_least(2), at_least(7)").first() == (2, 1)
+    with pytest.raises(AnalysisException, match="at_least"):  # it is there, and stays as it is
+        sql(
+            "CREATE TEMPORARY FUNCTION at_least(low INT) RETURNS BIGINT "
+            f"RETURN (SELECT -count(*) FROM {table} VERSION AS OF 0)"
+        )
+    assert sql("SELECT at_least(2), at_least(7)").first() == (2, 1)
+    assert _ids(enabled, "SELECT id FROM ids_from(2)") == [2, 7]
+    assert _ids(enabled, f"SELECT t.id FROM {table} t WHERE at_least(t.id) = 3") == [1]
+    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
+        sql(f"CREATE FUNCTION permanent() RETURNS INT RETURN (SELECT max(id) FROM {table})")
+
+
+def test_script_reads_views_and_executes_texts(enabled: SparkSession, table: str) -> None:
+    enabled.sql(f"CREATE VIEW of_scripts_view AS SELECT id FROM {table}")
+    try:
+        result = enabled.sql("BEGIN DECLARE n INT DEFAULT 1; TABLE of_scripts_view; END")
+        assert _ids(enabled, "TABLE of_scripts_view") == sorted(row[0] for row in result.collect())
+    finally:
+        enabled.sql("DROP VIEW of_scripts_view")
+    result = enabled.sql(
+        f"BEGIN DECLARE q STRING; SET q = 'INSERT INTO {table} VALUES (?)';"
+        " EXECUTE IMMEDIATE q USING 5; END"
+    )
+    assert (result.columns, _ids(enabled)) == ([], [1, 2, 5])
+    if not enabled.version.startswith("4.0."):  # which has no handlers
+        handler = "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN VALUES (7); END"
+        handled = f"BEGIN {handler}; EXECUTE IMMEDIATE 'VALUES (5)'; VALUES (6); END"
+        assert _ids(enabled, handled) == [6], "Spark runs a script that names no Delta table"
