@@ -55,8 +55,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Make a session builder enable the session that it creates, see `enable`.
 
     It takes the place of delta-spark's ``configure_spark_with_delta_pip``, and sets nothing: there
-    are no JARs, extensions or catalogs to configure. Settings of the builder that name those of
-    delta-spark have no effect.
+    are no JARs, extensions or catalogs to configure. The builder's settings that name those of
+    delta-spark are removed.
 
     Examples
     --------
