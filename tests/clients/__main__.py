@@ -197,8 +197,10 @@ def _test_results(
             shutil.copy(PROJECTS / f"{suite.plugin}.py", directory)
         report = Path(scratch) / "report.xml"
         options = ["-o", "addopts=", "-q", "--tb=short", f"--junitxml={report}"]
-        variables["PYTHONPATH"] = str(directory)
+        variables = {**suite.variables, **variables, "PYTHONPATH": str(directory)}
         _execute(directory, binaries, [*runner, "pytest", *options, *suite.tests], variables)
+        if not report.exists():
+            return {"pytest itself"}, 0
         cases = list(ET.parse(report).getroot().iter("testcase"))
     outcomes = {case: {child.tag for child in case} for case in cases}
     failed = {case.attrib["name"] for case, tags in outcomes.items() if tags & {"failure", "error"}}

@@ -28,6 +28,8 @@ class Suite:
         None for a project of ours, in the directory of the suite's name.
     plugin
         A module beside this one that pytest loads.
+    variables
+        Of their environment.
     distribution
         A package and its version that the tests ask pip's metadata for.
     spark
@@ -43,6 +45,7 @@ class Suite:
     tests: tuple[str, ...] = ("checks.py",)
     checkout: str | None = None
     plugin: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
     distribution: tuple[str, str] | None = None
     spark: str | None = None
     passed: int
@@ -78,6 +81,12 @@ PEER = Peer(
 
 _PYTEST = ("pytest<8.4", "pytest-mock", "filelock", "pandas", "pyarrow")
 _KEDRO = (*_PYTEST, "kedro-datasets==9.6.0", "aiobotocore", "aiohttp", "deltalake", "hdfs", "s3fs")
+# Its extra `pyspark` demands Spark 4.0, which has no delta-spark 4.4; sqlglot 30 breaks its SQL.
+_IBIS = (
+    *(*_PYTEST, "ibis-framework==12.0.0", "numpy", "packaging", "pyarrow-hotfix", "rich"),
+    "sqlglot<30",
+)
+
 _SIZES = "expects the size of an older Spark's files, and fails with delta-spark, too"
 _IN_THE_JVM = "asks Spark's catalog inside the JVM, which knows no Delta tables"
 _NULLABLE = "the table's columns are NOT NULL, those of its DataFrame are not"
@@ -112,6 +121,21 @@ SUITES = {
         distribution=("delta-spark", "4.4.0"),
         passed=38,
     ),
+    "ibis-suite": Suite(
+        title="ibis: its tests of Delta tables",
+        requirements=(
+            *(*_IBIS, "hypothesis", "pytest-benchmark", "pytest-randomly", "pytest-snapshot"),
+            *("pytest-timeout", "pytest-xdist", "requests"),
+        ),
+        tests=(
+            *("-p", "no:randomly", "-o", "filterwarnings=default", "-m", "pyspark", "-k", "delta"),
+            "ibis/backends/tests/test_export.py",
+            "ibis/backends/pyspark/tests",
+        ),
+        checkout="IBIS_CHECKOUT",
+        spark="4.0",
+        passed=2,
+    ),
     "pandas_on_spark": Suite(
         title="pandas on Spark: our tests",
         requirements=("pytest", "pandas<3", "pyarrow"),
@@ -121,5 +145,43 @@ SUITES = {
         title="pandera 0.35.0: our tests",
         requirements=("pytest", "pandera==0.35.0", "pandas<3", "pyarrow"),
         passed=5,
+    ),
+    "dbt-suite": Suite(
+        title="dbt-spark 1.11.0: its functional tests of basics, clones, merges and constraints",
+        requirements=(
+            *("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0", "dbt-tests-adapter==1.20.0"),
+            *("pytest", "pytest-mock", "freezegun"),
+        ),
+        tests=(
+            *("-p", "delta_profile", "--profile", "delta"),
+            *("-k", "not Pyodbc and not HTTP and not Quoted"),  # of other connections
+            "tests/functional/adapter/test_basic.py",
+            "tests/functional/adapter/test_constraints.py",
+            "tests/functional/adapter/dbt_clone",
+            "tests/functional/adapter/incremental",
+        ),
+        checkout="DBT_SPARK_CHECKOUT",
+        plugin="delta_profile",
+        variables={"DBT_DATABRICKS_HOST_NAME": "none", "DBT_DATABRICKS_TOKEN": "none"},
+        passed=23,
+        failures={
+            "test_can_clone_true": "replaces a table that has rows by a shallow clone",
+            **dict.fromkeys(
+                (
+                    *("test__constraints_ddl", "test__constraints_enforcement_rollback"),
+                    "test__model_constraints_ddl",
+                ),
+                "`SET NOT NULL` for an existing column",
+            ),
+            **dict.fromkeys(
+                (
+                    *("test__empty_unique_key_list", "test__one_unique_key"),
+                    *("test__no_unique_keys", "test__empty_str_unique_key"),
+                    *("test__unary_unique_key_list", "test__duplicated_unary_unique_key_list"),
+                    *("test__trinary_unique_key_list", "test__trinary_unique_key_list_no_update"),
+                ),
+                "a string for a date in Spark's own table",
+            ),
+        },
     ),
 }
