@@ -66,8 +66,8 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Make a session builder enable the session that it creates, see `enable`.
 
     It takes the place of delta-spark's ``configure_spark_with_delta_pip``, and sets nothing: there
-    are no JARs, extensions or catalogs to configure. The builder's settings for delta-spark have no
-    effect.
+    are no JARs, extensions or catalogs to configure. The builder's settings for delta-spark are
+    removed.
 
     Examples
     --------

@@ -6,6 +6,7 @@ program imports PySpark or ``delta``.
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ class _Enabling(MetaPathFinder):
         if fullname == _SESSIONS:
             spec = PathFinder.find_spec(fullname, path, target)
             if spec is not None:
-                _call_after(spec.loader, _enable_builders)
+                spec.loader = _calling_after(spec.loader, _enable_builders)
             return spec
         if fullname == _PACKAGE and not self._is_providing:
             self._is_providing = True  # it looks for an installed package
@@ -44,15 +45,18 @@ class _Enabling(MetaPathFinder):
         return None
 
 
-def _call_after(loader: Any, function: Callable[[ModuleType], None]) -> None:
-    """Call a function with a module after its code was run."""
+def _calling_after(loader: Any, function: Callable[[ModuleType], None]) -> Any:
+    """Return a loader that calls a function with a module after it has run its code."""
     run = loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
         run(module)
         function(module)
 
+    # Workers import PySpark from a ZIP file, where all modules of a package share a loader.
+    loader = copy.copy(loader)
     loader.exec_module = exec_module
+    return loader
 
 
 def _enable_builders(sessions: ModuleType) -> None:

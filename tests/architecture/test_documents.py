@@ -18,7 +18,8 @@ from sparkdelta.base.protocol import write_support
 from sparkdelta.base.protocol.feature_rules import ALL_WRITING, FEATURES, FeatureRules
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
-from tests.support.delta_spark import PYSPARK_SERIES
+from tests.clients.suites import PEER, SUITES
+from tests.support.delta_spark import DELTA_SETTINGS, PYSPARK_SERIES
 from tests.versions import PINNED, TESTED
 
 if sys.version_info >= (3, 11):
@@ -100,6 +101,14 @@ def test_the_readme_has_the_tested_versions() -> None:
     assert sentence in " ".join(_text("README.md").split())
     assert f'"pyspark[connect]=={PINNED}"' in _text("pyproject.toml")
     assert PINNED.startswith(PYSPARK_SERIES)
+
+
+def test_the_numbers_of_programs_are_those_of_their_suites() -> None:
+    assert _rows(_section("COMPATIBILITY.md", "Programs")) == [s.row() for s in SUITES.values()]
+
+
+def test_programs_are_compared_with_the_tested_delta_spark() -> None:
+    assert PEER.settings == DELTA_SETTINGS
 
 
 def _listing(names: list[str]) -> str:

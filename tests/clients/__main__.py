@@ -1,8 +1,9 @@
-"""Programs that people run on delta-spark, run on this package: dbt and SQLMesh.
+"""Programs that people run on delta-spark, run on this package.
 
-``python3 -m tests.clients dbt`` builds the project of that client three times with
-changing data; by default all clients run. Each has a virtual environment of its own. A client runs
-as a user would run it, by ``sparkdelta run``. Needs nothing but Python.
+``python3 -m tests.clients dbt pandera`` runs two of them; by default all run. Each has a virtual
+environment of its own, and runs as a user would run it, by ``sparkdelta run``. dbt and SQLMesh
+build projects of ours with changing data. For the others, pytest runs tests: ours, or those of the
+program in a checkout that a variable names. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.clients.suites import PEER, SUITES, Suite
 from tests.versions import make_environment
 
 PROJECTS = Path(__file__).resolve().parent
@@ -110,22 +113,98 @@ print(json.dumps([sorted(map(list, spark.sql(q).collect())) for q in json.loads(
 
 def main() -> int:
     """Run the clients that the command line names; return an exit code."""
+    names = [*CLIENTS, *SUITES]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("clients", nargs="*", help=", ".join(CLIENTS))
+    parser.add_argument("clients", nargs="*", help=", ".join(names))
     parser.add_argument("--spark", default="4.3", help="the version of PySpark")
+    peer = "run the suites on delta-spark instead, whose JARs Spark downloads"
+    parser.add_argument("--delta-spark", action="store_true", help=peer)
     arguments = parser.parse_args()
-    unknown = set(arguments.clients) - CLIENTS.keys()
+    unknown = set(arguments.clients) - set(names)
     if unknown:
         parser.error(f"not among the clients: {', '.join(sorted(unknown))}")
     problems = []
-    for name in arguments.clients or CLIENTS:
+    for name in arguments.clients or names:
+        suite = SUITES.get(name)
+        if suite is None and arguments.delta_spark:
+            continue
+        if suite is not None and suite.checkout and suite.checkout not in os.environ:
+            print(f"{name}: skipped, {suite.checkout} names no checkout", flush=True)
+            continue
         started = time.monotonic()
-        of_client = _run(name, CLIENTS[name], arguments.spark)
+        if suite is None:
+            of_client = _run(name, CLIENTS[name], arguments.spark)
+        elif arguments.delta_spark:
+            of_client = _run_suite_on_delta_spark(name, suite)
+        else:
+            of_client = _run_suite(name, suite, arguments.spark)
         seconds = round(time.monotonic() - started)
         print(f"{name}: {'failed' if of_client else 'passed'}, {seconds} s", flush=True)
         problems += of_client
     print(*problems, sep="\n")
     return 1 if problems else 0
+
+
+def _run_suite(name: str, suite: Suite, spark: str) -> list[str]:
+    """Run the tests of a suite; return where they pass or fail otherwise than it says."""
+    packages = "--editable", ".", f"pyspark=={suite.spark or spark}.*", *suite.requirements
+    binaries = Path(make_environment(f"client-{name}", sys.executable, *packages)).parent
+    if suite.distribution:
+        _declare(binaries, *suite.distribution)
+    failed, passed = _test_results(name, suite, binaries, str(binaries / "sparkdelta"), "run")
+    problems = [f"{name}: {test} fails" for test in sorted(failed - suite.failures.keys())]
+    problems += [f"{name}: {test} passes now" for test in sorted(suite.failures.keys() - failed)]
+    if passed != suite.passed:
+        problems.append(f"{name}: {passed} tests pass, not {suite.passed}")
+    return problems
+
+
+def _run_suite_on_delta_spark(name: str, suite: Suite) -> list[str]:
+    """Run the tests of a suite on delta-spark; return where they do not pass as it says."""
+    packages = *PEER.requirements, *suite.requirements
+    binaries = Path(make_environment(f"peer-{name}", sys.executable, *packages)).parent
+    with tempfile.TemporaryDirectory() as settings:
+        lines = [f"{setting} {value}" for setting, value in PEER.settings.items()]
+        (Path(settings) / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
+        failed, passed = _test_results(name, suite, binaries, SPARK_CONF_DIR=settings)
+    print(*(f"{name}: {test} fails with delta-spark" for test in sorted(failed)), sep="\n")
+    if passed == suite.with_delta_spark:
+        return []
+    return [f"{name}: {passed} tests pass with delta-spark, not {suite.with_delta_spark}"]
+
+
+def _declare(binaries: Path, package: str, version: str) -> None:
+    """Let programs that ask pip's metadata find a version of a package, without its code."""
+    metadata = next(binaries.parent.glob("lib/python*/site-packages"))
+    metadata /= f"{package.replace('-', '_')}-{version}.dist-info/METADATA"
+    metadata.parent.mkdir(exist_ok=True)
+    text = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+    metadata.write_text(text, encoding="utf-8")
+
+
+def _test_results(
+    name: str, suite: Suite, binaries: Path, *runner: str, **variables: str
+) -> tuple[set[str], int]:
+    """Run the tests of a suite; return the names of those that fail, and how many pass."""
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch) / "project"
+        if suite.checkout:
+            ignored = shutil.ignore_patterns(".git", ".venv*")
+            shutil.copytree(os.environ[suite.checkout], directory, symlinks=True, ignore=ignored)
+        else:
+            shutil.copytree(PROJECTS / f"{name}_project", directory)
+        if suite.plugin:
+            shutil.copy(PROJECTS / f"{suite.plugin}.py", directory)
+        report = Path(scratch) / "report.xml"
+        options = ["-o", "addopts=", "-q", "--tb=short", f"--junitxml={report}"]
+        variables = {**suite.variables, **variables, "PYTHONPATH": str(directory)}
+        _execute(directory, binaries, [*runner, "pytest", *options, *suite.tests], variables)
+        if not report.exists():
+            return {"pytest itself"}, 0
+        cases = list(ET.parse(report).getroot().iter("testcase"))
+    outcomes = {case: {child.tag for child in case} for case in cases}
+    failed = {case.attrib["name"] for case, tags in outcomes.items() if tags & {"failure", "error"}}
+    return failed, sum(not tags & {"failure", "error", "skipped"} for tags in outcomes.values())
 
 
 def _run(name: str, client: Client, spark: str) -> list[str]:
@@ -155,9 +234,22 @@ def _run(name: str, client: Client, spark: str) -> list[str]:
 def _in_project(
     project: Path, binaries: Path, *arguments: str, stdout: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
     command = [str(binaries / "sparkdelta"), "run", *arguments]
-    return subprocess.run(command, cwd=project, env=environment, stdout=stdout, check=False)
+    return _execute(project, binaries, command, {}, stdout)
+
+
+def _execute(
+    directory: Path,
+    binaries: Path,
+    command: list[str],
+    variables: Mapping[str, str],
+    stdout: int | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, **variables}
+    if command[0] == "pytest":
+        command = [str(binaries / "pytest"), *command[1:]]
+    return subprocess.run(command, cwd=directory, env=environment, stdout=stdout, check=False)
 
 
 if __name__ == "__main__":

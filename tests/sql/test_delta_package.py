@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
+from sparkdelta import startup
 from sparkdelta.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +59,15 @@ SparkSession.Builder.getOrCreate.__wrapped__
 print(SparkSession.Builder.getOrCreate.__module__, sys.argv[1:])
 """
 
+
+WORKER = """
+import zipimport
+
+import pyspark.sql.session as sessions
+
+assert isinstance(sessions.__loader__, zipimport.zipimporter), sessions.__loader__
+print(sessions.SparkSession.Builder.getOrCreate.__wrapped__.__name__)
+"""
 
 WITH_SPARK = """
 from delta import DeltaTable
@@ -123,6 +134,15 @@ def test_a_program_imports_delta_and_has_replaced_builders(tmp_path: Path) -> No
     (tmp_path / "sitecustomize.py").write_text("print('theirs')")
     answer = run("-m", "sparkdelta", "run", "-m", "program", "-v", cwd=tmp_path, path=tmp_path)
     assert answer.stdout.splitlines()[-2:] == ["theirs", "pyspark.sql.session ['-v']"]
+
+
+def test_a_worker_imports_pyspark_from_its_zip_file(tmp_path: Path) -> None:
+    libraries = Path(pyspark.__file__).parent / "python" / "lib"
+    paths = [*libraries.glob("*.zip"), Path(startup.__file__).parent]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    command = [sys.executable, "-c", WORKER]
+    answer = subprocess.run(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE)
+    assert answer.stdout == b"getOrCreate\n"
 
 
 def test_a_program_that_does_not_import_pyspark_loads_nothing(tmp_path: Path) -> None:

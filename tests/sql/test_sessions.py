@@ -426,14 +426,21 @@ def test_settings_of_delta_spark_without_its_jar_are_replaced(spark: SparkSessio
 
 
 def test_a_builder_has_no_settings_of_delta_spark(spark: SparkSession) -> None:
-    builder = SparkSession.builder.config(_CATALOG, _DELTA_CATALOG).config(
-        "spark.sql.extensions", "org.other.Extension,io.delta.sql.DeltaSparkSessionExtension"
+    builder = (
+        SparkSession.builder.config(_CATALOG, _DELTA_CATALOG)
+        .config(
+            "spark.sql.extensions", "org.other.Extension,io.delta.sql.DeltaSparkSessionExtension"
+        )
+        .config("spark.jars.packages", "io.delta:delta-spark_2.13:4.0.0, org.other:jar:1")
     )
     try:
         assert sparkdelta.configure(builder).getOrCreate() is spark
     finally:
         sparkdelta.disable(spark)
-    assert builder._options == {"spark.sql.extensions": "org.other.Extension"}
+    assert builder._options == {
+        "spark.sql.extensions": "org.other.Extension",
+        "spark.jars.packages": " org.other:jar:1",
+    }
 
 
 def test_streams(enabled: SparkSession, table_path: str, tmp_path: Path) -> None:

@@ -128,19 +128,19 @@ _AMBIGUOUS_PRECEDENCE = (
 another.
 """
 _TYPES = {
-    exp.DType.BOOLEAN: "boolean",
-    exp.DType.TINYINT: "tinyint",
-    exp.DType.SMALLINT: "smallint",
-    exp.DType.INT: "int",
-    exp.DType.BIGINT: "bigint",
-    exp.DType.FLOAT: "float",
-    exp.DType.DOUBLE: "double",
-    exp.DType.TEXT: "string",
-    exp.DType.DATE: "date",
-    exp.DType.TIMESTAMPTZ: "timestamp",
-    exp.DType.TIMESTAMPLTZ: "timestamp",
-    exp.DType.TIMESTAMPNTZ: "timestamp_ntz",
-    exp.DType.BINARY: "binary",
+    exp.DataType.Type.BOOLEAN: "boolean",
+    exp.DataType.Type.TINYINT: "tinyint",
+    exp.DataType.Type.SMALLINT: "smallint",
+    exp.DataType.Type.INT: "int",
+    exp.DataType.Type.BIGINT: "bigint",
+    exp.DataType.Type.FLOAT: "float",
+    exp.DataType.Type.DOUBLE: "double",
+    exp.DataType.Type.TEXT: "string",
+    exp.DataType.Type.DATE: "date",
+    exp.DataType.Type.TIMESTAMPTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPLTZ: "timestamp",
+    exp.DataType.Type.TIMESTAMPNTZ: "timestamp_ntz",
+    exp.DataType.Type.BINARY: "binary",
 }
 
 
@@ -303,7 +303,7 @@ def _number(text: str) -> Literal:
 
 
 def _data_type(data_type: exp.DataType) -> str:
-    if data_type.this is exp.DType.DECIMAL:
+    if data_type.this is exp.DataType.Type.DECIMAL:
         parameters = [parameter.name for parameter in data_type.expressions]
         precision = parameters[0] if parameters else "10"
         scale = parameters[1] if len(parameters) > 1 else "0"

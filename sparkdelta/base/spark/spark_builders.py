@@ -110,19 +110,22 @@ def names_delta_spark(spark: SparkSession) -> bool:
 
 
 def drop_delta_settings(builder: SparkSession.Builder) -> None:
-    """Remove delta-spark's classes from the settings of a builder.
+    """Remove delta-spark's JAR and classes from the settings of a builder.
 
     Without its JAR, Spark ignores the extension, and could not open its catalog with the other one.
     """
     options: dict[str, Any] = builder._options
-    for name in DELTA_SETTINGS:
-        classes = str(options.get(name, "")).split(",")
-        others = [each for each in classes if not _is_of_delta_spark(each)]
-        if len(others) < len(classes):
+    for name in (*DELTA_SETTINGS, "spark.jars.packages"):
+        values = str(options.get(name, "")).split(",")
+        others = [each for each in values if not _is_of_delta_spark(each)]
+        if len(others) < len(values):
             del options[name]
             if others:
                 options[name] = ",".join(others)
 
 
+_PARTS_OF_DELTA_SPARK = ("io.delta.", ".sql.delta.", "io.delta:delta-spark", "io.delta:delta-core")
+
+
 def _is_of_delta_spark(value: str) -> bool:
-    return "io.delta." in value or ".sql.delta." in value
+    return any(part in value for part in _PARTS_OF_DELTA_SPARK)

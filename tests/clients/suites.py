@@ -1,0 +1,187 @@
+"""Suites of tests that run in the environment of a program, and how many of them pass.
+
+The table of COMPATIBILITY.md has these numbers, and ``make clients`` compares each run with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.versions import PINNED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Tests that pytest runs in an environment of their own.
+
+    Attributes
+    ----------
+    title
+        In the table of COMPATIBILITY.md.
+    requirements
+        The packages to install beside this one.
+    tests
+        The arguments of pytest.
+    checkout
+        The variable that names the directory in which they run; without it, they are skipped.
+        None for a project of ours, in the directory of the suite's name.
+    plugin
+        A module beside this one that pytest loads.
+    variables
+        Of their environment.
+    distribution
+        A package and its version that the tests ask pip's metadata for.
+    spark
+        The version of PySpark, if the program does not allow the newest.
+    passed, with_delta_spark
+        How many tests pass, here and with delta-spark; there None if nothing was compared.
+    failures
+        The reason for each test that fails here, by its name.
+    """
+
+    title: str
+    requirements: tuple[str, ...]
+    tests: tuple[str, ...] = ("checks.py",)
+    checkout: str | None = None
+    plugin: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    distribution: tuple[str, str] | None = None
+    spark: str | None = None
+    passed: int
+    with_delta_spark: int | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def row(self) -> list[str]:
+        """Return the row of the table in COMPATIBILITY.md."""
+        reasons = dict.fromkeys(self.failures.values())
+        for reason in reasons:
+            reasons[reason] = ", ".join(f"`{k}`" for k, v in self.failures.items() if v == reason)
+        others = "; ".join(f"{names}: {reason}" for reason, names in reasons.items())
+        compared = self.with_delta_spark
+        return [self.title, str(self.passed), "" if compared is None else str(compared), others]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """delta-spark, as the settings of a session and the packages that it needs."""
+
+    requirements: tuple[str, ...]
+    settings: Mapping[str, str]
+
+
+PEER = Peer(
+    requirements=(f"pyspark=={PINNED}", "delta-spark==4.4.0"),
+    settings={
+        "spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.0",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+)
+
+_PYTEST = ("pytest<8.4", "pytest-mock", "filelock", "pandas", "pyarrow")
+_KEDRO = (*_PYTEST, "kedro-datasets==9.6.0", "aiobotocore", "aiohttp", "deltalake", "hdfs", "s3fs")
+# Its extra `pyspark` demands Spark 4.0, which has no delta-spark 4.4; sqlglot 30 breaks its SQL.
+_IBIS = (
+    *(*_PYTEST, "ibis-framework==12.0.0", "numpy", "packaging", "pyarrow-hotfix", "rich"),
+    "sqlglot<30",
+)
+
+_SIZES = "expects the size of an older Spark's files, and fails with delta-spark, too"
+_IN_THE_JVM = "asks Spark's catalog inside the JVM, which knows no Delta tables"
+_NULLABLE = "the table's columns are NOT NULL, those of its DataFrame are not"
+
+SUITES = {
+    "mack": Suite(
+        title="mack 0.5.0: our tests",
+        requirements=(*_PYTEST, "mack==0.5.0"),
+        passed=9,
+    ),
+    "mack-suite": Suite(
+        title="mack: its tests",
+        requirements=(*_PYTEST, "mack==0.5.0", "chispa"),
+        tests=("tests",),
+        checkout="MACK_CHECKOUT",
+        passed=25,
+        with_delta_spark=28,
+        failures={
+            "test_constraint_append_notnull_constraint": _NULLABLE,
+            "test_constraint_append_notnull_and_check_constraint": _NULLABLE,
+            "test_delta_file_sizes": _SIZES,
+            "test_show_delta_file_sizes": _SIZES,
+            "test_rename_delta_table": _IN_THE_JVM,
+        },
+    ),
+    "kedro": Suite(title="kedro-datasets 9.6.0: our tests", requirements=_KEDRO, passed=4),
+    "kedro-suite": Suite(
+        title="kedro-datasets: its tests of Delta and Databricks datasets",
+        requirements=(*_KEDRO, "matplotlib", "moto"),
+        tests=("tests/spark/test_deltatable_dataset.py", "tests/databricks"),
+        checkout="KEDRO_DATASETS_CHECKOUT",
+        distribution=("delta-spark", "4.4.0"),
+        passed=38,
+    ),
+    "ibis-suite": Suite(
+        title="ibis: its tests of Delta tables",
+        requirements=(
+            *(*_IBIS, "hypothesis", "pytest-benchmark", "pytest-randomly", "pytest-snapshot"),
+            *("pytest-timeout", "pytest-xdist", "requests"),
+        ),
+        tests=(
+            *("-p", "no:randomly", "-o", "filterwarnings=default", "-m", "pyspark", "-k", "delta"),
+            "ibis/backends/tests/test_export.py",
+            "ibis/backends/pyspark/tests",
+        ),
+        checkout="IBIS_CHECKOUT",
+        spark="4.0",
+        passed=2,
+    ),
+    "pandas_on_spark": Suite(
+        title="pandas on Spark: our tests",
+        requirements=("pytest", "pandas<3", "pyarrow"),
+        passed=7,
+    ),
+    "pandera": Suite(
+        title="pandera 0.35.0: our tests",
+        requirements=("pytest", "pandera==0.35.0", "pandas<3", "pyarrow"),
+        passed=5,
+    ),
+    "dbt-suite": Suite(
+        title="dbt-spark 1.11.0: its functional tests of basics, clones, merges and constraints",
+        requirements=(
+            *("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0", "dbt-tests-adapter==1.20.0"),
+            *("pytest", "pytest-mock", "freezegun"),
+        ),
+        tests=(
+            *("-p", "delta_profile", "--profile", "delta"),
+            *("-k", "not Pyodbc and not HTTP and not Quoted"),  # of other connections
+            "tests/functional/adapter/test_basic.py",
+            "tests/functional/adapter/test_constraints.py",
+            "tests/functional/adapter/dbt_clone",
+            "tests/functional/adapter/incremental",
+        ),
+        checkout="DBT_SPARK_CHECKOUT",
+        plugin="delta_profile",
+        variables={"DBT_DATABRICKS_HOST_NAME": "none", "DBT_DATABRICKS_TOKEN": "none"},
+        passed=23,
+        failures={
+            "test_can_clone_true": "replaces a table that has rows by a shallow clone",
+            **dict.fromkeys(
+                (
+                    *("test__constraints_ddl", "test__constraints_enforcement_rollback"),
+                    "test__model_constraints_ddl",
+                ),
+                "`SET NOT NULL` for an existing column",
+            ),
+            **dict.fromkeys(
+                (
+                    *("test__empty_unique_key_list", "test__one_unique_key"),
+                    *("test__no_unique_keys", "test__empty_str_unique_key"),
+                    *("test__unary_unique_key_list", "test__duplicated_unary_unique_key_list"),
+                    *("test__trinary_unique_key_list", "test__trinary_unique_key_list_no_update"),
+                ),
+                "a string for a date in Spark's own table",
+            ),
+        },
+    ),
+}
