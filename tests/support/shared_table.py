@@ -7,14 +7,25 @@ of terms that all hold.
 
 from __future__ import annotations
 
+import json
 import math
+import uuid
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import clean_log, compact_log, load_snapshot, sql, vacuum, write_checkpoint
+from sparkdelta import (
+    clean_log,
+    compact_log,
+    enable,
+    load_snapshot,
+    sql,
+    vacuum,
+    write_checkpoint,
+)
 
 Row = list[Any]
 Model = dict[int, Row]
@@ -150,6 +161,28 @@ def own_operations(
     return operations
 
 
+def shared_operations(
+    random: Random, kinds: Sequence[str], *, first_new: int, steps: int, merged: int = 45
+) -> list[Operation]:
+    """Draw operations on all rows, of which an append has ids from `first_new` on, and a merge has
+    ids below `merged`.
+    """
+    next_id, operations = first_new, list[Operation]()
+    for _ in range(steps):
+        kind = random.choice(kinds)
+        if kind == "append":
+            ids = range(next_id, next_id + 3)
+            next_id = ids.stop
+            operations.append([kind, random_rows(random, ids)])
+        elif kind == "merge":
+            operations.append([kind, random_rows(random, random.sample(range(merged), 4))])
+        elif kind in ("delete", "update"):
+            operations.append([kind, random_condition(random, ("id", "s", "p"))])
+        else:
+            operations.append([kind])
+    return operations
+
+
 def _updated(row: Row) -> Row:
     text = row[2]
     return [*row[:2], None if text is None else f"{text}+", *row[3:]]
@@ -195,10 +228,49 @@ def carry_out(spark: SparkSession, path: str, operations: list[Operation]) -> li
     return [attempt(lambda one=one: _run(spark, path, one)) for one in operations]  # type: ignore[misc]
 
 
-def _run(spark: SparkSession, path: str, operation: Operation) -> None:
+def carry_out_marked(
+    spark: SparkSession, path: str, operations: list[Operation], mark: str
+) -> list[str | None]:
+    """Run operations by sparkdelta, whose commits have the mark and a number as metadata."""
+    enable(spark)
+    told = []
+    for number, one in enumerate(operations):
+        spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", f"{mark}{number}")
+        told.append(attempt(lambda one=one: _run(spark, path, one, spark.sql)))  # type: ignore[misc]
+    return told
+
+
+def marks(path: str) -> list[str | None]:
+    """Return the metadata of each commit, by version."""
+    commits = sorted(p for p in Path(path, "_delta_log").glob("*.json") if p.stem.isdigit())
+    lines = (json.loads(commit.read_text().partition("\n")[0]) for commit in commits)
+    return [line["commitInfo"].get("userMetadata") for line in lines]
+
+
+def _mislead(path: str) -> None:
+    """Let `_last_checkpoint` name the oldest checkpoint."""
+    log = Path(path, "_delta_log")
+    versions = sorted(int(p.name[:20]) for p in log.glob("*.checkpoint.*"))
+    if versions:
+        hint = log / f"hint-{uuid.uuid4()}"
+        hint.write_text(json.dumps({"version": versions[0], "size": 1}))
+        hint.replace(log / "_last_checkpoint")
+
+
+def _run(
+    spark: SparkSession,
+    path: str,
+    operation: Operation,
+    run: Callable[[str], object] | None = None,
+) -> None:
     text, kind = statement(operation), operation[0]
     if text is not None:
-        sql(spark, text.replace("{t}", f"delta.`{path}`"))
+        text = text.replace("{t}", f"delta.`{path}`")
+        sql(spark, text) if run is None else run(text)
+    elif kind == "mislead":
+        _mislead(path)
+    elif kind == "vacuum old":
+        vacuum(spark, path, progress=False)
     elif kind == "checkpoint":
         write_checkpoint(spark, path)
     elif kind == "vacuum":

@@ -409,6 +409,66 @@ def test_two_processes_change_and_maintain_one_table(
     assert report.is_clean, f"{report}\n" + "\n".join(story)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_two_processes_change_the_same_rows(
+    spark: SparkSession, table_path: str, tmp_path: Path, seed: int
+) -> None:
+    """Each version has the rows that the operations leave in the order of their commits."""
+    chance = random.Random(f"same rows {seed}")
+    on = [f"'{name}' = 'true'" for name in TOGGLES if chance.random() < 0.5]
+    interval, policy = chance.choice((2, 3, 100)), chance.choice(("classic", "v2"))
+    listed = ", ".join(
+        [
+            *on,
+            f"'delta.checkpointInterval' = '{interval}'",
+            f"'delta.checkpointPolicy' = '{policy}'",
+        ]
+    )
+    by = chance.choice(("", " PARTITIONED BY (p)"))
+    sql(
+        spark,
+        f"CREATE TABLE delta.`{table_path}` ({shared.DECLARED}) USING delta{by}"
+        f" TBLPROPERTIES ({listed})",
+    )
+    first = shared.random_rows(chance, range(30))
+    assert shared.carry_out(spark, table_path, [["append", first]]) == [None]
+    maintenance = ("optimize", "cluster", "checkpoint", "compact log", "mislead", "vacuum old")
+    kinds = (*CHANGES, *CHANGES, *maintenance)
+    plans = [
+        shared.shared_operations(chance, kinds, first_new=1000 * n, steps=STEPS_OF_PROCESSES)
+        for n in (1, 2)
+    ]
+    told: dict[int, list[str | None]] = {}
+
+    def run(worker: SparkWorker, number: int) -> None:
+        told[number] = worker.run(
+            "tests.support.shared_table:carry_out_marked",
+            path=table_path, operations=plans[number], mark=f"{number}-",
+        )  # fmt: skip
+
+    in_workers(tmp_path, 2, run)
+    story = [f"seed {seed}: {listed}{by}"]
+    operations = {}
+    for number, plan in enumerate(plans):
+        for step, (operation, error) in enumerate(zip(plan, told[number], strict=True)):
+            story.append(f"{number}-{step}: {operation} {error or ''}")
+            operations[f"{number}-{step}"] = operation, error
+    rows = {row[0]: row for row in first}
+    for version, mark in enumerate(shared.marks(table_path)):
+        story.append(f"version {version}: {mark}")
+        if mark is not None:
+            operation, error = operations[mark]
+            assert error is None, "\n".join(story)
+            rows = shared.after(operation, rows)
+        if version:
+            found = shared.shown(read_delta(spark, table_path, version=version))
+            assert found == sorted(rows.values()), "\n".join(story)
+    errors = [error for _, error in operations.values() if error is not None]
+    assert all(error.startswith("Concurrent") for error in errors), "\n".join(story)
+    assert verify(spark, table_path).is_clean, "\n".join(story)
+
+
 def in_workers(tmp_path: Path, count: int, run: Callable[[SparkWorker, int], object]) -> None:
     """Run something in processes of their own, all at once."""
 
