@@ -146,6 +146,11 @@ SUITES = {
         requirements=("pytest", "pandera==0.35.0", "pandas<3", "pyarrow"),
         passed=5,
     ),
+    "great_expectations": Suite(
+        title="great_expectations 1.24.1: our tests",
+        requirements=("pytest", "great_expectations==1.24.1", "pandas<3", "pyarrow"),
+        passed=3,
+    ),
     "dbt-suite": Suite(
         title="dbt-spark 1.11.0: its functional tests of basics, clones, merges and constraints",
         requirements=(
