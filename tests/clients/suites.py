@@ -121,6 +121,7 @@ SUITES = {
         distribution=("delta-spark", "4.4.0"),
         passed=38,
     ),
+    "ibis": Suite(title="ibis 12.0.0: our tests", requirements=_IBIS, spark="4.0", passed=5),
     "ibis-suite": Suite(
         title="ibis: its tests of Delta tables",
         requirements=(
