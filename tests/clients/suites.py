@@ -121,6 +121,7 @@ SUITES = {
         distribution=("delta-spark", "4.4.0"),
         passed=38,
     ),
+    "ibis": Suite(title="ibis 12.0.0: our tests", requirements=_IBIS, spark="4.0", passed=5),
     "ibis-suite": Suite(
         title="ibis: its tests of Delta tables",
         requirements=(
@@ -145,6 +146,11 @@ SUITES = {
         title="pandera 0.35.0: our tests",
         requirements=("pytest", "pandera==0.35.0", "pandas<3", "pyarrow"),
         passed=5,
+    ),
+    "great_expectations": Suite(
+        title="great_expectations 1.24.1: our tests",
+        requirements=("pytest", "great_expectations==1.24.1", "pandas<3", "pyarrow"),
+        passed=3,
     ),
     "dbt-suite": Suite(
         title="dbt-spark 1.11.0: its functional tests of basics, clones, merges and constraints",
