@@ -192,7 +192,7 @@ def _replace_rows(state: WriterState, path: str) -> None:
 
 
 def _values(rows: DataFrame, snapshot: Snapshot, *, evolves: bool) -> dict[str, str]:
-    """Return the columns of rows by those of the table that an append would write them into."""
+    """Return the columns of rows, by the table's columns into which an append would write them."""
     change, path = unchanged_table(snapshot), snapshot.path
     if evolves:
         change = with_merged_schema(change, rows.schema, path=path)
