@@ -147,7 +147,7 @@ def test_tables_by_name(enabled: SparkSession, tmp_path: Path) -> None:
         sql("REFRESH TABLE sd_one")
         listed = {row["tableName"] for row in sql("SHOW TABLES").collect()}
         assert {"sd_one", "sd_two", "sd_three"} <= listed
-        with pytest.raises(InvalidArgumentError):
+        with raises("DELTA_TABLE_ALREADY_EXISTS"):
             sql(f"CREATE TABLE sd_two (id LONG) USING delta LOCATION '{tmp_path}'")
         with pytest.raises(TableNotFoundError):
             DeltaTable.forName(enabled, "sd_missing")
