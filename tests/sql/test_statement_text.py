@@ -98,7 +98,7 @@ def test_changes_of_rows(spark: SparkSession, table_path: str) -> None:
     assert _rows(sql(f"VACUUM {t} RETAIN 1000 HOURS"))[0][0].endswith(table_path)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_session_may_allow_vacuum_any_retention(enabled: SparkSession, table_path: str) -> None:
     """A retention that is too short is allowed where delta-spark's setting says so; our own
     function has an argument instead.
@@ -141,7 +141,6 @@ def test_inserts(enabled: SparkSession, table_path: str) -> None:
         sql(f"INSERT INTO {t} VALUES (1)")
 
 
-@pytest.mark.full
 def test_options_of_tables(enabled: SparkSession, table_path: str) -> None:
     """Unknown options are ignored, as in delta-spark."""
     sql, t = enabled.sql, f"delta.`{table_path}`"

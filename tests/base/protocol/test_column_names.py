@@ -39,7 +39,7 @@ def test_characters_have_one_key_exactly_if_java_finds_them_equal(spark: SparkSe
     assert distinct.size() == len(first)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_fields_are_resolved_by_every_name_of_the_same_key(spark: SparkSession) -> None:
     groups = [group for group in members().values() if len(group) > 1]
     struct = F.struct(*(F.lit(n).alias(group[0]) for n, group in enumerate(groups)))

@@ -43,7 +43,7 @@ STARTS = ["", "/", "//", "file:/", "file:///", "s3a://b/", "hdfs://h:8020/", "p=
 PIECES = ["a", "B", "/", "//", ":", "=", "+", " ", "é", "%20", "%25", "%2F", "%2B", "%C3%A9", "'"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_relative_paths(spark: SparkSession) -> None:
     """A path without anything special is what the rules for all paths make of it.
 

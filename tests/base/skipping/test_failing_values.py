@@ -72,7 +72,7 @@ CASES: dict[str, list[tuple[str, str | None, str]]] = {
 it."""
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_file_is_left_out_that_spark_wants(spark: SparkSession, name: str) -> None:
     """The file is kept for each condition on data (d0, d1 ...) and on partition values (p0, p1

@@ -37,7 +37,7 @@ def next_job(spark: SparkSession) -> int:
     return int(spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.usefixtures("described")
 def test_every_job_says_what_of_which_table(spark: SparkSession, table_path: str) -> None:
     start, root = next_job(spark), f"file:{table_path}"

@@ -112,7 +112,7 @@ def test_condition_and_columns(spark: SparkSession, history: tuple[str, Found]) 
         read_changes(spark, path, start_version=0, columns=["_change_types"])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_executors_read_the_commits(spark: SparkSession, history: tuple[str, Found]) -> None:
     """The number of jobs does not depend on that of the commits."""
     path, found = history
@@ -138,7 +138,7 @@ def test_executors_read_the_files(
         assert changes(frame) == between(found, 1, 4)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_rows_that_are_back(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#deletion-vectors: a row that the removed vector has and the added one has not is
     inserted; the condition of the reader is never evaluated on other rows.

@@ -98,7 +98,7 @@ def test_a_partition_is_looked_for_in_its_sidecars(spark: SparkSession, table: P
     assert {name for name in read if name.endswith(".parquet")} == wanted
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_only_touched_sidecars_are_rewritten(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,7 +255,7 @@ def bounds(tags: dict[str, str]) -> set[str]:
     return set(json.loads(tags["sparkdelta.stats"])["minValues"])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_an_older_version_is_written_in_full(spark: SparkSession, table: Path) -> None:
     """No sidecars are taken over, as those that an older checkpoint names may be about to be
     deleted.
@@ -329,7 +329,7 @@ def test_an_answer_that_is_lost(
     assert snapshot.add_files().count() == 20
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_counts_without_a_version_checksum(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,7 +403,7 @@ def test_sidecars_of_others_are_read_in_full(
     assert files_of(load_snapshot(spark, str(table))) == (wanted["adds"], wanted["removes"])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "reused"), [(7, 2), (12, 3)], ids=["beside it", "in it"])
 def test_a_sidecar_without_tags_is_rewritten(
     spark: SparkSession, table: Path, number: int, reused: int

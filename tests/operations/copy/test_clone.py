@@ -222,7 +222,7 @@ def test_a_repeated_deep_clone_copies_what_is_new(
     assert stored(spark, last) == stored(spark, between) == stored(spark, source)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_table_that_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#identity-columns: values that were given are not given again.
 

@@ -61,7 +61,7 @@ def rows(spark: SparkSession, path: str, **options: Any) -> list[tuple[Any, ...]
     return sorted((tuple(row) for row in read_delta(spark, path, **options).collect()), key=str)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_partitioned_directory(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

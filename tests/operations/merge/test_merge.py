@@ -149,7 +149,7 @@ def test_clauses_of_all_kinds(
     assert verify(spark, table_path, footers=True).is_clean
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [merge_pairs.MAX_READ_PAIRS, 0], ids=["read", "not read"])
 def test_ambiguous_rows(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, most: int

@@ -63,7 +63,7 @@ def stored(spark: SparkSession, path: str, *more: str) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, rows))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("properties", "partition_by"),
     [

@@ -89,7 +89,7 @@ def test_many_kills(spark: SparkSession, tmp_path: Path, paths: list[str]) -> No
     assert_each_row_once(spark, paths[1], rows, last + 1)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_nothing_is_kept_of_a_query_that_is_over(spark: SparkSession, paths: list[str]) -> None:
     """Spark's references to a source end, and with them the Python objects that it called."""
     pool = spark.sparkContext._gateway.gateway_property.pool

@@ -229,7 +229,7 @@ def test_a_table_with_an_unknown_writer_feature_is_refused(
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.full
+@pytest.mark.slow
 def test_incremental_equals_the_state(spark: SparkSession, table: Path, seed: int) -> None:
     """Random commits of operations that tell what they change: both ways give one checksum."""
     random, live, number = Random(seed), {}, 0

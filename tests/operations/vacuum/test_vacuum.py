@@ -188,7 +188,7 @@ def test_random_trees(spark: SparkSession, tmp_path: Path, group: str | None) ->
     assert sum(kept.count for kept in result.kept.values()) + len(gone) <= len(before)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("has_link", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_vectors_and_change_data(spark: SparkSession, tmp_path: Path, has_link: bool) -> None:
     """PROTOCOL.md#deletion-vector-files: they are needed as long as an action that names them.
@@ -307,7 +307,7 @@ def test_lite(spark: SparkSession, tmp_path: Path) -> None:
     assert info(table)["latestCommitVersionOutsideOfRetentionWindow"] >= 10
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [None, pytest.param("plans", marks=pytest.mark.slow)])
 def test_lite_of_random_files(spark: SparkSession, tmp_path: Path, group: str | None) -> None:
     """Exactly the removed files go that the table does not have under another spelling.

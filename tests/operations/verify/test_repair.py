@@ -55,7 +55,7 @@ def damaged_table(table: Path, spark: SparkSession) -> Path:
     return table
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_repair_replaces_damaged_files(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#state-validation: afterwards nothing is wrong but what was left."""
     table = damaged_table(tmp_path / "table", spark)

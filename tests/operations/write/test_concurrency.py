@@ -245,6 +245,7 @@ class Change:
 KINDS = ("delete", "update", "append", "merge", "optimize", "update", "merge", "delete")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schedules",
     [

@@ -72,7 +72,7 @@ DELETES: list[tuple[Any, Callable[[Any], bool]]] = [
 ]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("properties", "partition_by"),
     [

@@ -133,7 +133,7 @@ def test_random_values_are_those_of_the_change_data(spark: SparkSession, table_p
     assert changed == now
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("properties", [{**CHANGES, **VECTORS}, {}])
 def test_a_condition_that_changes(
     spark: SparkSession, table_path: str, properties: dict[str, str]

@@ -58,7 +58,7 @@ def sidecars(as_json: bool, table: Path) -> Path:
     )
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_sidecar(spark: SparkSession, table: Path, log: Path, as_json: bool) -> None:
     """PROTOCOL.md#sidecar-files"""

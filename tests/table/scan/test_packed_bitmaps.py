@@ -51,7 +51,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return table
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_files_and_rows_of_where(spark: SparkSession, known: Path) -> None:
     assert load_snapshot(spark, str(known)).scan().listing is FileListingMode.LATE
     table = read_delta(spark, str(known))
