@@ -87,9 +87,8 @@ _IBIS = (
     "sqlglot<30",
 )
 
-_SIZES = "expects the size of an older Spark's files, and fails with delta-spark, too"
+_SIZES = "expects the size of an older Spark's files"
 _IN_THE_JVM = "asks Spark's catalog inside the JVM, which knows no Delta tables"
-_NULLABLE = "the table's columns are NOT NULL, those of its DataFrame are not"
 
 SUITES = {
     "mack": Suite(
@@ -102,11 +101,9 @@ SUITES = {
         requirements=(*_PYTEST, "mack==0.5.0", "chispa"),
         tests=("tests",),
         checkout="MACK_CHECKOUT",
-        passed=25,
+        passed=27,
         with_delta_spark=28,
         failures={
-            "test_constraint_append_notnull_constraint": _NULLABLE,
-            "test_constraint_append_notnull_and_check_constraint": _NULLABLE,
             "test_delta_file_sizes": _SIZES,
             "test_show_delta_file_sizes": _SIZES,
             "test_rename_delta_table": _IN_THE_JVM,
