@@ -63,6 +63,7 @@ def read(spark: SparkSession, tables: dict[str, str]) -> None:
         pq.write_table(spark_rows(rows), file, store_schema=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_both_read_what_either_altered(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, case: GoldenCase

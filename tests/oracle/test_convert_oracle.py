@@ -29,6 +29,7 @@ def convert_and_change(spark: SparkSession, theirs: str, ours: str, plain: str) 
     return sorted([row[0], str(row[1]), row[2]] for row in rows)
 
 
+@pytest.mark.slow
 def test_both_convert_the_same(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:

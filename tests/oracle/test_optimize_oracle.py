@@ -62,6 +62,7 @@ def nullable(data_type: DataType) -> Any:
     return json.loads(text.replace('"nullable": false', '"nullable": true'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["", "part = 1"])
 def test_both_choose_the_same_files(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, where: str
@@ -179,6 +180,7 @@ def test_z_order_of_both(spark: SparkSession, delta_spark: DeltaSpark, tmp_path:
     assert files_read(spark, ours, conditions) <= files_read(spark, theirs, conditions)
 
 
+@pytest.mark.slow
 def test_both_cluster_one_table(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:

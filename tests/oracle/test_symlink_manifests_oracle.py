@@ -23,6 +23,7 @@ def generate_and_change(spark: SparkSession, table: str, ours: str) -> None:
     spark.sql(f"DELETE FROM delta.`{ours}` WHERE q = 0")
 
 
+@pytest.mark.slow
 def test_both_generate_the_same(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:

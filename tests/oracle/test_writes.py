@@ -97,6 +97,7 @@ def read_and_append_deep(spark: SparkSession, table: str) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_a_table_that_can_be_converted_to_iceberg(
     spark: SparkSession, delta_spark: DeltaSpark, table_path: str
 ) -> None:

@@ -81,6 +81,7 @@ def without_random(document: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in document.items() if not k.startswith("delta.columnMapping.")}
 
 
+@pytest.mark.slow
 def test_each_engine_goes_on(spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     mine, other = str(tmp_path / "ours"), str(tmp_path / "theirs")
     for name, (rows, properties, _) in TABLES.items():
@@ -148,6 +149,7 @@ def update(spark: SparkSession, root: str, names: list[str]) -> dict[str, list[s
     return read
 
 
+@pytest.mark.slow
 def test_iceberg_compatibility_comes_later(
     spark: SparkSession, delta_spark: DeltaSpark, tmp_path: Path
 ) -> None:

@@ -151,7 +151,7 @@ def test_new_tables_have_default_properties(
         enabled.range(1).write.format("delta").save(paths[6])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_commits_have_the_metadata_of_the_setting(enabled: SparkSession, table_path: str) -> None:
     name = f"delta.`{table_path}`"
     table_of = DeltaTable.forPath
@@ -182,7 +182,7 @@ def test_commits_have_the_metadata_of_the_setting(enabled: SparkSession, table_p
         assert metadata() is None, "our function depends on no setting"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_changes_of_an_application_are_committed_once(
     enabled: SparkSession, table_path: str
 ) -> None:

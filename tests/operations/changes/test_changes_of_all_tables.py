@@ -139,7 +139,7 @@ KINDS = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_all_kinds(spark: SparkSession, table_path: str, name: str) -> None:
     """Rows that are changed follow the rules of the table, others keep their values."""

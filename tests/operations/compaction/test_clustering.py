@@ -60,7 +60,7 @@ def commit(path: str, version: int) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_z_order(spark: SparkSession, table_path: str) -> None:
     """PROTOCOL.md#writer-requirements-for-row-tracking: rows that move keep their ids; few files
     of each partition may have rows that a condition on one of the columns is true of.

@@ -179,7 +179,7 @@ def test_two_sources_in_one_query(spark: SparkSession, table_path: str) -> None:
     assert ids(spark, table_path) == [0, 1, 2, 10, 11, 12]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_change_data_feed(spark: SparkSession, table_path: str) -> None:
     """The rows at the start are inserts; then the changes of each commit, whole.
 

@@ -71,7 +71,7 @@ def test_twenty_threads(spark: SparkSession, table_path: str) -> None:
     assert checkpoints == {f"{15:020d}"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_ten_writers_overlap_in_their_data_files(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

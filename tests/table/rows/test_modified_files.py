@@ -215,7 +215,7 @@ def test_rewritten_files_lose_no_other_row(spark: SparkSession, table: Path, wri
     assert not list(table.glob("deletion_vector_*"))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_file_that_loses_most_rows_is_rewritten(spark: SparkSession, table: Path) -> None:
     """The share of all deleted rows decides, those of the earlier vector among them; the file has
     many chunks.

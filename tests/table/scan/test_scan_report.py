@@ -84,7 +84,7 @@ COUNTS: dict[str | None, tuple[list[int | None], list[int | None]]] = {
 }
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_report_counts_files_after_each_step(snapshot: Snapshot) -> None:
     scans = {where: snapshot.scan(where) for where in COUNTS}
     found = {
