@@ -37,7 +37,7 @@ from sparkdelta.operations.copy.cloning_workers import (
 )
 from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.rows.orphans import report_orphans
-from sparkdelta.table.rows.rewriting import remove_actions
+from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging
 

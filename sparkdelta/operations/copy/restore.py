@@ -31,7 +31,7 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.time_travel import version_at_timestamp
-from sparkdelta.table.rows.rewriting import commit_tags
+from sparkdelta.table.rows.removed_files import commit_tags
 from sparkdelta.table.rows.row_changes import open_changeable
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.snapshot.staging import staging

@@ -39,7 +39,7 @@ from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.rows.identity_columns import identity_marks
-from sparkdelta.table.rows.rewriting import remove_fields
+from sparkdelta.table.rows.removed_files import remove_fields
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _PATH, _VECTOR = "__sparkdelta_path", "__sparkdelta_vector"

@@ -43,7 +43,7 @@ from sparkdelta.operations.optimize.purging import purgeable_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.expression_arguments import checked_condition
-from sparkdelta.table.rows.rewriting import chosen_partitions
+from sparkdelta.table.rows.removed_files import chosen_partitions
 from sparkdelta.table.rows.row_changes import open_changeable, unchanged_table
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.snapshot.snapshot import Snapshot

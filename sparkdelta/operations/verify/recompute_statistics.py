@@ -33,7 +33,7 @@ from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.rows.expression_arguments import checked_condition
-from sparkdelta.table.rows.rewriting import chosen_partitions
+from sparkdelta.table.rows.removed_files import chosen_partitions
 from sparkdelta.table.rows.row_changes import open_changeable, unchanged_table
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.snapshot.snapshot import Snapshot

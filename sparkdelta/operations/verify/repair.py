@@ -48,7 +48,7 @@ from sparkdelta.table.definition.writable import open_writable
 from sparkdelta.table.listing.last_checkpoint_rules import parse_last_checkpoint
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import complete_checkpoints
-from sparkdelta.table.rows.rewriting import remove_actions
+from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.snapshot.staging import staging
 

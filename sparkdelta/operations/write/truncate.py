@@ -14,7 +14,7 @@ from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
-from sparkdelta.table.rows.rewriting import remove_actions
+from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.rows.row_changes import open_changeable
 
 

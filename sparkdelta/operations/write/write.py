@@ -52,7 +52,7 @@ from sparkdelta.table.rows.identity_columns import generated_identities, with_us
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, whole_files
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import warn_of_other_files
-from sparkdelta.table.rows.rewriting import commit_tags, files_of_same_partitions
+from sparkdelta.table.rows.removed_files import commit_tags, files_of_same_partitions
 from sparkdelta.table.rows.row_changes import ChangeWriter, change_writer
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows

@@ -19,7 +19,7 @@ from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.base.schema.sql_text import from_json_text
-from sparkdelta.table.rows.rewriting import remove_actions
+from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.vectors.deletion_vector_writing_workers import ADD, NUM_RECORDS, STATS, VECTOR
 
 

@@ -40,7 +40,7 @@ from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.rows.modified_file_actions import action_rows, adds_before, new_actions
 from sparkdelta.table.rows.modified_file_rows import rewritten_files
 from sparkdelta.table.rows.orphans import report_orphans
-from sparkdelta.table.rows.rewriting import remove_actions
+from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.scan.scan_request import MetadataColumn
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging

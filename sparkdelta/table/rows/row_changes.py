@@ -40,7 +40,7 @@ from sparkdelta.table.rows.layout import lay_out
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
-from sparkdelta.table.rows.rewriting import commit_tags, row_id_columns
+from sparkdelta.table.rows.removed_files import commit_tags, row_id_columns
 from sparkdelta.table.scan.scan_request import MetadataColumn
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 

@@ -23,7 +23,7 @@ from sparkdelta.table.rows.modified_files import (
     modify_files,
     whole_files,
 )
-from sparkdelta.table.rows.rewriting import files_of_partitions, selects_partitions
+from sparkdelta.table.rows.removed_files import files_of_partitions, selects_partitions
 from sparkdelta.table.scan.conditions import may_change, parse_deterministic_where, shown
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.scan import Scan

@@ -19,7 +19,7 @@ from sparkdelta.operations.checkpoint import checkpoint_writing as checkpointer
 from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
 from sparkdelta.operations.checkpoint.checkpoint_writing import WrittenCheckpoint, checkpoint_table
 from sparkdelta.table.checkpoint.checkpoint_reader import CheckpointReader
-from sparkdelta.table.rows.rewriting import files_of_partitions
+from sparkdelta.table.rows.removed_files import files_of_partitions
 from tests.operations.checkpoint.test_checkpoint_writing import only_checkpoint
 from tests.support.log_writer import (
     Action,
