@@ -152,7 +152,7 @@ class NewTable:
                 )
             return cls(path)
         engine, full_name = engine_of(spark), with_database(spark, name)
-        path = engine.table_location(full_name, _PROVIDER)
+        path = _remembered(full_name, engine.table_location(full_name, _PROVIDER))
         if path is not None:
             is_elsewhere = location is not None and not _is_at(spark, path, location)
             if is_elsewhere and not is_optional:

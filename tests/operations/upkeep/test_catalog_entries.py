@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import sparkdelta
+from sparkdelta.table.listing import table_names
 
 
 @pytest.fixture
@@ -83,6 +84,18 @@ def test_writes_of_dataframes_describe_their_tables(synced: SparkSession, table_
         more.write.format("delta").save(table_path)
         synced.sql(f"CREATE TABLE placed USING delta LOCATION '{table_path}'")
         assert entry(synced, "placed")[0] == ["id long", "text string"]
+
+
+def test_an_append_that_first_uses_a_name_describes_its_table(
+    synced: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dropped(synced, "used_first"):
+        synced.sql("CREATE TABLE used_first (id BIGINT) USING delta")
+        monkeypatch.setattr(table_names, "_names", {})  # as in another process
+        more = synced.range(2).selectExpr("id", "'a' AS text")
+        options = {"mode": "append", "mergeSchema": "true"}
+        more.write.format("delta").saveAsTable("used_first", **options)
+        assert entry(synced, "used_first")[0] == ["id long", "text string"]
 
 
 def test_only_tables_with_the_property_are_described_in_other_sessions(
