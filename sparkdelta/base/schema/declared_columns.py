@@ -44,6 +44,10 @@ def declared_type(given: str | DataType) -> DataType:
     data_type = DataType.fromDDL(given)
     if isinstance(data_type, StructType) and not given.strip().lower().startswith("struct"):
         raise _invalid("dataType", f"{given} is a column, not a type")
+    if "collate" in given.lower():  # Spark 4.0.0 keeps the collation of columns alone
+        columns = DataType.fromDDL(f"c {given}")
+        assert isinstance(columns, StructType)
+        return columns.fields[0].dataType
     return data_type
 
 
