@@ -275,7 +275,7 @@ def test_default_columns(spark: SparkSession, table_path: str) -> None:
         table_path,
         field("id", "long"),
         field("n", "short", metadata={"CURRENT_DEFAULT": "40 + 2"}),
-        field("s", "string", nullable=False, metadata={"CURRENT_DEFAULT": "'it''s'"}),
+        field("s", "string", nullable=False, metadata={"CURRENT_DEFAULT": '"it\'s"'}),
         field("d", "date", metadata={"CURRENT_DEFAULT": "current_date()"}),
         field("g", "integer", metadata={"delta.generationExpression": "n + 1"}),
     )

@@ -211,7 +211,8 @@ class TestTypes:
             }
         )
         self._write(table, schema, data, data.select(["o"]))
-        _assert_same(spark, table)
+        if not spark.version.startswith("4.0."):  # which takes such a struct for null
+            _assert_same(spark, table)
         found = rows(_distributed(spark, table))
         assert ((1, None), (None,), [(None,), None], {"a": (None,), "b": None},
                 [[(1, None)], None, []]) in found  # fmt: skip
@@ -220,7 +221,7 @@ class TestTypes:
         """An Arrow schema in the footer makes other arrays of the same columns."""
         schema = [
             field("s", "string"), field("b", "binary"), field("l", array_of("integer")),
-            field("f", array_of("long")), field("t", "timestamp"), field("d", "date"),
+            field("t", "timestamp"), field("d", "date"),
             field("u8", "short"), field("u16", "integer"), field("u32", "long"),
             field("u64", "decimal(20,0)"), field("x", "binary"), field("u", "long"),
         ]  # fmt: skip
@@ -230,7 +231,6 @@ class TestTypes:
                 "s": pa.array(["a", None, "a"]).dictionary_encode(),
                 "b": pa.array([b"a", None, b""], pa.large_binary()),
                 "l": pa.array([[1], None, []], pa.large_list(pa.int32())),
-                "f": pa.array([[1, 2], None, [3, None]], pa.list_(pa.int64(), 2)),
                 "t": pa.array([moment, None, moment], pa.timestamp("s", "America/New_York")),
                 "d": pa.array([dt.date(1, 1, 1), None, dt.date(9999, 12, 31)], pa.date64()),
                 "u8": pa.array([255, None, 0], pa.uint8()),
@@ -242,6 +242,15 @@ class TestTypes:
             }
         )
         self._write(table, schema, data.drop_columns(["u"]))
+        _assert_same(spark, table)
+
+    @pytest.mark.skipif(
+        int(pa.__version__.split(".")[0]) < 26,
+        reason="pyarrow before 26 cannot read null among lists of a fixed size",
+    )
+    def test_lists_of_a_fixed_size(self, spark: SparkSession, table: Path) -> None:
+        lists = pa.array([[1, 2], None, [3, None]], pa.list_(pa.int64(), 2))
+        self._write(table, [field("f", array_of("long"))], pa.table({"f": lists}))
         _assert_same(spark, table)
 
     def test_bytes_that_are_no_utf8(self, spark: SparkSession, table: Path) -> None:

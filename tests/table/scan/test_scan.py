@@ -466,7 +466,9 @@ class TestColumnMapping:
         self._create(table, "id", self._data(swapped, with_ids=True))
         frame = read_delta(spark, str(table))
         if reader != "workers":
-            with pytest.raises(SPARK_ERRORS, match="PARQUET_COLUMN_DATA_TYPE_MISMATCH"):
+            says_why = not spark.version.startswith("4.0.")
+            text = "PARQUET_COLUMN_DATA_TYPE_MISMATCH" if says_why else "FAILED_READ_FILE"
+            with pytest.raises(SPARK_ERRORS, match=text):
                 frame.collect()
         else:
             assert rows(frame) == self.WANTED
