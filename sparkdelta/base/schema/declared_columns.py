@@ -41,10 +41,10 @@ def declared_type(given: str | DataType) -> DataType:
     """Return a type, given as such or by its SQL name."""
     if isinstance(given, DataType):
         return given
-    data_type = DataType.fromDDL(given)
-    if isinstance(data_type, StructType) and not given.strip().lower().startswith("struct"):
+    data_type, text = DataType.fromDDL(given), given.strip().lower()
+    if isinstance(data_type, StructType) and not text.startswith("struct"):
         raise _invalid("dataType", f"{given} is a column, not a type")
-    if "collate" in given.lower():  # Spark 4.0.0 keeps the collation of columns alone
+    if "collate" in text:  # Spark 4.0.0 keeps the collation of columns alone
         columns = DataType.fromDDL(f"c {given}")
         assert isinstance(columns, StructType)
         return columns.fields[0].dataType
