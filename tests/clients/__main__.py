@@ -185,7 +185,7 @@ def _declare(binaries: Path, package: str, version: str) -> None:
 def _test_results(
     name: str, suite: Suite, binaries: Path, *runner: str, **variables: str
 ) -> tuple[set[str], int]:
-    """Run the tests of a suite; return the names of those that fail, and how many pass."""
+    """Run the tests of a suite; return the names of failed tests and the number of passed ones."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "project"
         if suite.checkout:

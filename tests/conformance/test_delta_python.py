@@ -45,7 +45,7 @@ FILES = {
     "test_sql": 5,
     "test_version": 5,
 }
-"""The number of tests of each file; those of Spark Connect need delta-spark's plugin."""
+"""The number of tests in each file, without Spark Connect's, which need delta-spark's plugin."""
 
 OWN_PROCESS = "test_pip_utils"
 """It makes a session of its own, and stops it."""

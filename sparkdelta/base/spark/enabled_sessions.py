@@ -40,18 +40,20 @@ _lock = threading.Lock()
 
 def is_enabled(spark: SparkSession) -> bool:
     """Return True if a session is enabled, or was cloned from an enabled one."""
-    if spark in _sessions:
-        return True
-    builders = builders_of(spark)
-    return any(builders.is_clone(spark, other) for other in _sessions)
+    return _includes(_sessions, spark)
 
 
 def syncs_catalog(spark: SparkSession) -> bool:
     """Return True if commits of a session describe their tables in the session catalog, too."""
-    if not _synced:
-        return False
+    return _includes(_synced, spark)
+
+
+def _includes(sessions: weakref.WeakSet[SparkSession], spark: SparkSession) -> bool:
+    """Return True if a session is one of the sessions, or was cloned from one of them."""
+    if spark in sessions:
+        return True
     builders = builders_of(spark)
-    return spark in _synced or any(builders.is_clone(spark, other) for other in _synced)
+    return any(builders.is_clone(spark, other) for other in sessions)
 
 
 def conversion_time_zone(spark: SparkSession) -> str:

@@ -192,7 +192,7 @@ class _ScriptRun:
 
     @contextmanager
     def _scope(self) -> Iterator[None]:
-        """Drop the variables of a block at its end, and restore those that they hide."""
+        """Drop a block's variables at its end, and restore the session variables that they hid."""
         self.scopes.append({})
         try:
             yield

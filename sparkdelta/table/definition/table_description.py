@@ -25,7 +25,7 @@ def described_schema(schema: StructType) -> StructType:
 
 
 def all_properties(snapshot: Snapshot) -> dict[str, str]:
-    """Return the properties of a table, and those that stand for its protocol."""
+    """Return a table's properties, with its protocol versions and features as properties."""
     protocol, clustering = snapshot.protocol, clustering_columns(snapshot)
     columns = logical_columns(snapshot.configuration, clustering or ())
     clustered = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
