@@ -10,10 +10,11 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+import sparkdelta
 from sparkdelta import DeltaTable, read_delta
 from sparkdelta.table.scan import not_null_columns
 from tests.support.errors import raises
@@ -212,8 +213,44 @@ def test_a_file_without_null_counts_is_searched_once(enabled: SparkSession, tabl
     write_commit(table, 1, [_file(table, "g", 3)])
     with counted_jobs(enabled) as second:
         rows = enabled.read.format("delta").load(path)
-    assert (first.count, second.count) == (2, 1)  # a list of files and a search, and a list
+    assert (first.count, second.count) == (2, 0)  # a list of files and a search
     assert not rows.schema["id"].nullable
+
+
+def test_null_counts_of_later_commits_cost_no_job(enabled: SparkSession, table_path: str) -> None:
+    def load() -> DataFrame:
+        return enabled.read.format("delta").load(table_path)
+
+    enabled.sql(f"CREATE TABLE delta.`{table_path}` (id INT NOT NULL) USING delta")
+    enabled.sql(f"INSERT INTO delta.`{table_path}` VALUES (1)")
+    with no_jobs(enabled):
+        load()
+    sparkdelta.write_checkpoint(enabled, table_path)
+    enabled.sql(f"INSERT INTO delta.`{table_path}` VALUES (2)")
+    with counted_jobs(enabled) as listing:
+        load()
+    assert listing.count > 0  # the checkpoint's files are read
+    enabled.sql(f"INSERT INTO delta.`{table_path}` VALUES (3)")
+    with no_jobs(enabled):
+        rows = load()
+    assert not rows.schema["id"].nullable
+    assert sorted(row.id for row in rows.collect()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("stats", [True, False], ids=["counted", "uncounted"])
+def test_nulls_in_later_commits_are_an_error(
+    enabled: SparkSession, table: Path, stats: bool
+) -> None:
+    path = _create(table, _file(table, "a.parquet", 1))
+    enabled.read.format("delta").load(path)
+    write_commit(table, 1, [_file(table, "b.parquet", 2, None, stats=stats)])
+    with raises(CONDITION):
+        enabled.read.format("delta").load(path)
+    write_commit(table, 2, [_file(table, "c.parquet", 3)])
+    with raises(CONDITION):
+        enabled.read.format("delta").load(path)
+    write_commit(table, 3, [{"remove": {"path": "b.parquet", "dataChange": True}}])
+    assert enabled.read.format("delta").load(path).count() == 2
 
 
 def test_columns_of_many_files_without_null_counts_stay_nullable(

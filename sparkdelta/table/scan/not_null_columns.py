@@ -4,7 +4,8 @@ in them.
 Spark relies on the declaration: it takes `id IS NULL` for false without reading a row, and reads a
 null as any value. Other writers may have left nulls, so the live files of a version are checked
 before Spark plans with the declaration: by statistics, and those without a null count by Spark's
-own Parquet source, which looks at footers and reads row groups with nulls alone.
+own Parquet source, which looks at footers and reads row groups with nulls alone. If an earlier
+version was checked, the statistics of the commits since are mostly enough, and cost no Spark job.
 
 References
 ----------
@@ -17,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
+from itertools import starmap
 from threading import Lock
 from typing import TypeVar
 
@@ -27,11 +29,15 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.predicates.predicate_rules import And, Column, IsNull, Or, Predicate
 from sparkdelta.base.protocol.column_names import ColumnPath
+from sparkdelta.base.protocol.log_files import LogFile
+from sparkdelta.base.schema.action_schemas import ADD
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.table_schema import quoted_path, without_void
+from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
 from sparkdelta.table.scan.native_scan import NativeScan
 from sparkdelta.table.scan.scan_request import MetadataColumn, RowCondition, ScanRequest
@@ -39,14 +45,23 @@ from sparkdelta.table.scan.scan_request import MetadataColumn, RowCondition, Sca
 MAX_SEARCHED_FILES = 1_000
 """Up to this many files without a null count are searched for nulls."""
 
+_MAX_LOCAL_LINES = 2_000
+"""Up to this many lines of commits are checked without a Spark job."""
+
 _KEPT_VERSIONS = 256
+_KEPT_TABLES = 256
 _KEPT_FILES = 100_000
 
 _Kept = TypeVar("_Kept")
 
+_STATISTICS = StructType(
+    [StructField("add", StructType([ADD[name] for name in ("path", "partitionValues", "stats")]))]
+)
+
 _lock = Lock()
 _checked_versions: OrderedDict[object, bool] = OrderedDict()
 _searched_files: OrderedDict[object, None] = OrderedDict()
+_last_checked_commits: OrderedDict[object, LogFile] = OrderedDict()
 
 
 def has_not_null_columns(schema: StructType) -> bool:
@@ -74,14 +89,22 @@ def are_without_nulls(live: LiveFiles, request: ScanRequest) -> bool:
     fields = tuple(_not_null_fields(schema))
     paths = tuple(path for path, _ in fields)
     version = sha256(log.contents.encode()).digest(), paths
+    metadata = request.configuration.metadata
+    table = log.table_root, metadata.id, metadata.schema_string
     with _lock:
         checked = _checked_versions.get(version)
+        last_checked = _last_checked_commits.get(table)
     if checked is None:
-        rule = Or(tuple(_may_be_null(path, field) for path, field in fields))
+        skipping = skipping_of(live.state, Or(tuple(starmap(_may_be_null, fields))))
+        assert skipping is not None
         with jobs_of(log.table_root, log.segment.version):
-            doubtful = replace(live, skipping=skipping_of(live.state, rule), tracks_rows=False)
-            checked = _have_no_nulls(doubtful.listed(MAX_SEARCHED_FILES), paths, live, request)
+            checked = _adds_no_nulls(log, last_checked, skipping)
+            if not checked:
+                doubtful = replace(live, skipping=skipping, tracks_rows=False)
+                checked = _have_no_nulls(doubtful.listed(MAX_SEARCHED_FILES), paths, live, request)
         _keep(_checked_versions, version, checked, _KEPT_VERSIONS)
+        if checked and log.commits.files:
+            _keep(_last_checked_commits, table, log.commits.files[-1], _KEPT_TABLES)
     return checked
 
 
@@ -105,6 +128,24 @@ def _may_be_null(path: ColumnPath, field: StructField) -> Predicate:
         inner = field.dataType.fields
         return And(tuple(_may_be_null((*path, each.name), each) for each in inner))
     return IsNull(Column(path))
+
+
+def _adds_no_nulls(log: LogReader, last_checked: LogFile | None, skipping: DataSkipping) -> bool:
+    """Return True if the statistics of all files that were added after a checked commit, live or
+    not, show that they have no nulls; False if this is not known without a Spark job.
+    """
+    lines, start = log.commits.local_lines, None
+    if last_checked in log.commits.files and last_checked.end_version is None:
+        start = last_checked.version
+    elif log.checkpoint is not None:
+        return False
+    if lines is None or lines.num_rows > _MAX_LOCAL_LINES:
+        return False
+    adds = log.commits.parsed(_STATISTICS, above=start, without_job=True)
+    adds = adds.filter("add.path IS NOT NULL").select("add.*")
+    doubtful = skipping.keep(adds, NOTHING_STORED).select(F.lit(1)).limit(1)
+    version = log.segment.version
+    return not read_rows(doubtful, what="files with nulls", bound=1, version=version)
 
 
 def _have_no_nulls(
