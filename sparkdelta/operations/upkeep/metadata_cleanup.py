@@ -140,7 +140,8 @@ def clean_metadata(
     retention_ms
         In place of the table's, for a history to be truncated on purpose.
     """
-    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    clock = time.time_ns() // 1_000_000
+    now = clock if now_ms is None else now_ms
     cutoff = (
         cutoff_time(now, log_retention_ms(snapshot.properties))
         if retention_ms is None
@@ -167,7 +168,10 @@ def clean_metadata(
     if checkpoint.version < protected:
         reason = f"checkpoints before version {protected} are protected until all have expired"
         return CleanupResult(dry_run, cutoff, version, reason=reason)
-    names = _clean(snapshot, files, checkpoint.version, stored, now=now, dry_run=dry_run)
+    # A later time than the clock's would make the files of operations in progress old.
+    names = _clean(
+        snapshot, files, checkpoint.version, stored, now=min(now, clock), dry_run=dry_run
+    )
     return CleanupResult(dry_run, cutoff, version, checkpoint.version, files=tuple(names))
 
 

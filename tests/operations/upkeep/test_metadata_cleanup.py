@@ -200,6 +200,17 @@ def test_a_checkpoint_that_cannot_be_read_is_not_complete(
     assert_reads(spark, table, 5)
 
 
+def test_files_in_use_stay_at_a_later_time_than_the_clock(spark: SparkSession, table: Path) -> None:
+    write_log(table)
+    write_checkpoint(table, 5, replay(COMMITS, until=5).checkpoint())
+    in_use = table / f"_delta_log/.sparkdelta-{UUID}"
+    in_use.mkdir()
+    now = int(in_use.stat().st_mtime * 1000)
+    result = clean_log(spark, str(table), now_ms=now + 100 * DAY_MS)
+    assert f"{0:020}.json" in result.files
+    assert in_use.is_dir()
+
+
 def test_nothing_goes_that_has_not_expired(spark: SparkSession, table: Path) -> None:
     write_log(table)
     write_checkpoint(table, 5, replay(COMMITS, until=5).checkpoint())
