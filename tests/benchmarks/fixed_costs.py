@@ -54,7 +54,7 @@ class _Bench:
             shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(self.table(), table)
         files.mkdir()
-        for file in table.glob("data-*/*.parquet"):
+        for file in table.glob("*.parquet"):
             shutil.copy(file, files)
         return str(table), str(files)
 

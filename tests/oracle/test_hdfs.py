@@ -41,6 +41,8 @@ def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
     wanted = [1, 3, 5, 7, 9, 11, 100]
     assert sorted(row["id"] for row in read_delta(spark, path).collect()) == wanted
     snapshot = load_snapshot(spark, path)
+    paths = [row["path"] for row in snapshot.add_files().select("path").collect()]
+    assert {path.rpartition("/")[0] for path in paths} == {f"part={n}/s=a%20b" for n in (0, 1)}
     assert snapshot.add_files().where("stats LIKE '%\"numRecords\":%'").count() == 3
     for kind in ("v2-classic", "v2-parquet"):
         write_checkpoint(spark, path, kind=kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,13 +22,14 @@ from tests.support.memory_log import Crash
 CHANGES = frozenset(
     {
         *("put_if_absent", "overwrite", "publish", "delete", "delete_directory"),
-        *("write_parquet", "create"),
+        *("write_parquet", "create", "move"),
     }
 )
 """The verbs that change what others see: a crash at another is one after the last of these.
 
-Of the log, but for two: `write_parquet` writes data files, change data files and staged rows,
-`create` the driver's deletion vectors.
+Of the log, but for some: `write_parquet` writes data files, change data files and staged rows,
+`create` the driver's deletion vectors; `move` gives each of these files its place, and
+`delete_directory` deletes the directory where it was.
 """
 
 
@@ -133,8 +134,29 @@ class CrashingStore:
         with self.death.around("delete_directory"):
             self._store.delete_directory(name)
 
-    def table_files(self) -> LocalTableFiles:
-        return self._store.table_files()
+    def table_files(self) -> CrashingTableFiles:
+        return CrashingTableFiles(self._store.table_files(), self.death)
+
+
+@dataclass
+class CrashingTableFiles:
+    """`TableFiles` on a local disk, for a writer that dies."""
+
+    files: LocalTableFiles
+    death: Death
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def move(self, moves: Mapping[str, str]) -> None:
+        """One after the other, as a disk may be left in the middle of it."""
+        for source, target in moves.items():
+            with self.death.around("move"):
+                self.files.move({source: target})
+
+    def delete_directory(self, directory: str) -> None:
+        with self.death.around("delete_directory"):
+            self.files.delete_directory(directory)
 
 
 @dataclass

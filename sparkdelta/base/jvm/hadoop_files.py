@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from sparkdelta.base.storage.log_store import FileEntry, in_parallel
 from sparkdelta.base.storage.table_files import relative_directory, relative_path
 from sparkdelta.base.storage.worker_files import StoredEntry, is_data_file
 
+_ATTEMPTS = 10  # to move a file into a directory that others delete while it is empty
 _FILE_STATUS = re.compile(
     r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"
     r"(?:; length=(?P<length>\d+).*?)?; modification_time=(?P<modified>\d+);",
@@ -63,6 +64,26 @@ def listed(jvm: Any, statuses: Any) -> list[Listed]:
         Listed(s.getPath().getName(), s.isDirectory(), s.getLen(), s.getModificationTime())
         for s in statuses
     ]
+
+
+def renaming(
+    spark: SparkSession, path: Any, hadoop_conf: Mapping[str, str], *, overwriting: bool = False
+) -> Callable[[Any, Any], None]:
+    """Return a function that renames files and directories of the file system of a path: Hadoop's
+    `FileContext`, as a rename of `FileSystem` may overwrite or fail silently.
+    """
+    jvm = jvm_of(spark)
+    gateway: Any = spark.sparkContext._gateway
+    rename = getattr(jvm.org.apache.hadoop.fs, "Options$Rename")
+    options = gateway.new_array(rename, 1)
+    options[0] = rename.OVERWRITE if overwriting else rename.NONE
+    configuration = hadoop_configuration(spark, hadoop_conf)
+    context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(path.toUri(), configuration)
+
+    def renamed(source: Any, target: Any) -> None:
+        context.rename(source, target, options)
+
+    return renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +199,7 @@ class HadoopTableFiles:
     spark: SparkSession
     table_root: str
     hadoop_conf: Mapping[str, str]
+    can_move: bool = False
 
     def list_files(self, directory: str = "") -> Iterator[FileEntry]:
         relative = relative_directory(self.table_root, directory)
@@ -224,6 +246,28 @@ class HadoopTableFiles:
                     raise _exists(target) from None
                 system.delete(paths[1], False)
                 raise
+
+    def move(self, moves: Mapping[str, str]) -> None:
+        rename = renaming(self.spark, self._path(""), self.hadoop_conf)
+        system = self._file_system()
+
+        def move(names: tuple[str, str]) -> None:
+            source, target = (self._path(relative_path(self.table_root, name)) for name in names)
+            for attempt in range(_ATTEMPTS):
+                try:
+                    with storage_errors(names[0]):
+                        rename(source, target)
+                    return
+                except FileNotFoundError:
+                    if attempt + 1 == _ATTEMPTS or not system.exists(source):
+                        raise
+                with storage_errors(names[1]):
+                    system.mkdirs(target.getParent())
+
+        in_parallel(move, [*moves.items()])
+
+    def move_directory(self, source: str, target: str) -> None:
+        self.move({source: target})
 
     def _path(self, relative: str) -> Any:
         return hadoop_path(self.spark, f"{self.table_root}/{relative}")

@@ -10,10 +10,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.jvm.hadoop_files import HadoopTableFiles, listed
+from sparkdelta.base.jvm.hadoop_files import HadoopTableFiles, listed, renaming
 from sparkdelta.base.jvm.jvm import (
     file_system,
-    hadoop_configuration,
     hadoop_path,
     is_not_found,
     jvm_of,
@@ -21,8 +20,8 @@ from sparkdelta.base.jvm.jvm import (
 )
 from sparkdelta.base.protocol.log_files import (
     LOG_DIRECTORY,
-    is_data_directory,
     is_staging_directory,
+    is_write_directory,
 )
 from sparkdelta.base.storage.log_store import (
     Data,
@@ -42,6 +41,9 @@ ATOMIC_RENAME = frozenset({"hdfs", "abfs", "abfss"})
 """Schemes with an atomic rename that does not overwrite (on ADLS with a hierarchical namespace).
 Object stores copy and delete instead.
 """
+
+MOVING = frozenset({"hdfs"})
+"""Schemes on which data files are moved: a rename takes no longer than to open a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class HadoopLogStore:
                 statuses = self._file_system(root).listStatusIterator(root)
                 while statuses.hasNext():
                     name = str(statuses.next().getPath().getName())
-                    if name != LOG_DIRECTORY and not is_data_directory(name):
+                    if name != LOG_DIRECTORY and not is_write_directory(name):
                         return False
         except FileNotFoundError:
             return True
@@ -137,7 +139,9 @@ class HadoopLogStore:
             self._file_system(path).delete(path, True)
 
     def table_files(self) -> HadoopTableFiles:
-        return HadoopTableFiles(self.spark, self.table_root, self.hadoop_conf)
+        return HadoopTableFiles(
+            self.spark, self.table_root, self.hadoop_conf, self._scheme() in MOVING
+        )
 
     def _scheme(self) -> str:
         """Return the scheme of the file system behind a viewfs mount, or that of the path."""
@@ -209,16 +213,10 @@ class HadoopLogStore:
             self._file_system(directory).mkdirs(directory)
 
     def _rename(self, source: str, name: str, *, overwriting: bool) -> None:
-        jvm = jvm_of(self.spark)
-        gateway: Any = self.spark.sparkContext._gateway
         path = self._path(name)
-        rename = getattr(jvm.org.apache.hadoop.fs, "Options$Rename")
-        options = gateway.new_array(rename, 1)
-        options[0] = rename.OVERWRITE if overwriting else rename.NONE
-        configuration = hadoop_configuration(self.spark, self.hadoop_conf)
-        context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(path.toUri(), configuration)
+        rename = renaming(self.spark, path, self.hadoop_conf, overwriting=overwriting)
         try:
-            context.rename(self._path(source), path, options)
+            rename(self._path(source), path)
         except Py4JJavaError as error:
             if is_not_found(error):
                 raise not_in_log(source) from None

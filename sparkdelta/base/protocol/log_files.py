@@ -23,6 +23,7 @@ STAGED_COMMIT_DIRECTORY = "_staged_commits"
 LAST_CHECKPOINT = "_last_checkpoint"
 _STAGING = ".sparkdelta-"
 _DATA = "data-"
+_STAGED_DATA = "_sparkdelta-"
 
 MAX_VERSION = 2**63 - 1
 """The last version that a table can have: LONG in the log, and files of later ones are ignored."""
@@ -202,19 +203,34 @@ def is_staging_directory(name: str) -> bool:
 
 
 def data_directory(uuid: str) -> str:
-    """Return the name of a directory, below the table's root, for the new files of one write."""
+    """Return the name of a directory, below the table's root, that keeps the new files of one
+    write where they cannot be moved.
+    """
     name = f"{_DATA}{uuid}"
-    assert is_data_directory(name)
+    assert is_write_directory(name)
     return name
 
 
-DATA_DIRECTORY = rf"{_DATA}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}"
-"""Regular expression of `data_directory`, for any write."""
+def staged_data_directory(uuid: str) -> str:
+    """Return the name of a directory, below the table's root, for the new files of one write until
+    they are moved.
+
+    Readers of Parquet files and VACUUM of other engines ignore names that begin with ``_``.
+    """
+    name = f"{_STAGED_DATA}{uuid}"
+    assert is_write_directory(name)
+    return name
 
 
-def is_data_directory(name: str) -> bool:
-    """Return True for names from `data_directory`, for any write."""
-    return re.fullmatch(DATA_DIRECTORY, name) is not None
+WRITE_DIRECTORY = (
+    rf"(?:{_DATA}|{_STAGED_DATA})[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}"
+)
+"""Regular expression of `data_directory` and `staged_data_directory`, for any write."""
+
+
+def is_write_directory(name: str) -> bool:
+    """Return True for names from `data_directory` and `staged_data_directory`, for any write."""
+    return re.fullmatch(WRITE_DIRECTORY, name) is not None
 
 
 def is_temporary_file(name: str) -> bool:

@@ -11,11 +11,10 @@ PROTOCOL.md#data-files
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 
 from sparkdelta.base.protocol.actions import Protocol
-from sparkdelta.base.protocol.partition_values import NO_VALUE
+from sparkdelta.base.protocol.partition_values import NO_VALUE, escaped_name
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import is_on
 from sparkdelta.exceptions import DeltaError
@@ -23,8 +22,6 @@ from sparkdelta.exceptions import DeltaError
 MANIFESTS = "_symlink_format_manifest"
 MANIFEST_NAME = "manifest"
 ENABLE_MANIFESTS = "delta.compatibility.symlinkFormatManifest.enabled"
-
-_ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 
 
 def partition_directory(names: Sequence[str], values: Sequence[str | None]) -> str:
@@ -36,7 +33,7 @@ def partition_directory(names: Sequence[str], values: Sequence[str | None]) -> s
     'p=a%2Fb c/q=__HIVE_DEFAULT_PARTITION__'
     """
     return "/".join(
-        f"{_escaped(name)}={_escaped(value) if value else NO_VALUE}"
+        f"{escaped_name(name)}={escaped_name(value) if value else NO_VALUE}"
         for name, value in zip(names, values, strict=True)
     )
 
@@ -73,7 +70,3 @@ def touched_partitions(
         if len(found) > most:
             return None
     return found
-
-
-def _escaped(text: str) -> str:
-    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)

@@ -31,6 +31,8 @@ from sparkdelta.exceptions import InvalidPartitionValueError
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Stands for null in the names of directories of Hive and Spark."""
 
+_ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+
 PartitionValue: TypeAlias = str | int | float | bool | bytes | date | datetime | Decimal | None
 
 _INTEGER_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
@@ -74,6 +76,17 @@ def parse_partition_value(
         return _parse(text, data_type, time_zone)
     except (ValueError, ArithmeticError) as error:
         raise InvalidPartitionValueError(column=column, value=text, data_type=data_type) from error
+
+
+def escaped_name(text: str) -> str:
+    """Escape a name or value for the name of a directory, as Hive and Spark do.
+
+    Examples
+    --------
+    >>> escaped_name("10:30")
+    '10%3A30'
+    """
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def _parse(text: str, data_type: str, time_zone: str) -> PartitionValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -18,6 +18,7 @@ from sparkdelta.base.storage.table_files import relative_directory, relative_pat
 from sparkdelta.exceptions import StorageError
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
+_ATTEMPTS = 10  # to move a file into a directory that others delete while it is empty
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -44,10 +45,15 @@ class LocalTableFiles:
     """`TableFiles` on ``file:`` paths.
 
     Nothing is deleted, created or listed in directories that symbolic links place outside the
-    table's root or in the log. Hadoop's checksum file of a file is deleted together with it.
+    table's root or in the log, but files are moved there. Hadoop's checksum file of a file is
+    moved and deleted together with it.
     """
 
     table_root: str
+
+    @property
+    def can_move(self) -> bool:
+        return True
 
     def list_files(self, directory: str = "") -> Iterator[FileEntry]:
         relative = relative_directory(self.table_root, directory)
@@ -96,6 +102,24 @@ class LocalTableFiles:
             delete_file(target_path)
             raise
 
+    @storage_errors
+    def move(self, moves: Mapping[str, str]) -> None:
+        for source, target in moves.items():
+            paths = [self._path(relative_path(self.table_root, path)) for path in (source, target)]
+            _move_file(*paths)
+            checksums = [*map(checksum_path, paths)]
+            if os.access(checksums[0], os.F_OK):
+                _move_file(*checksums)
+        for directory in {os.path.dirname(source) for source in moves}:
+            with suppress(OSError):  # it has other files
+                os.removedirs(self._path(directory))
+
+    @storage_errors
+    def move_directory(self, source: str, target: str) -> None:
+        found, path = (relative_path(self.table_root, name) for name in (source, target))
+        os.makedirs(os.path.dirname(self._path(path)), exist_ok=True)
+        os.rename(self._path(found), self._path(path))
+
     def _path(self, relative: str) -> str:
         return os.path.join(self.table_root.removeprefix("file:"), relative)
 
@@ -142,6 +166,31 @@ def delete_file(path: str) -> None:
 
 def delete_checksum(path: str) -> None:
     """Delete Hadoop's checksum file of a file, if it exists."""
-    directory, name = os.path.split(path)
     with suppress(*_NO_FILE):
-        os.unlink(os.path.join(directory, f".{name}.crc"))
+        os.unlink(checksum_path(path))
+
+
+def checksum_path(path: str) -> str:
+    """Return the path of Hadoop's checksum file of a file."""
+    directory, name = os.path.split(path)
+    return os.path.join(directory, f".{name}.crc")
+
+
+def _move_file(source: str, target: str) -> None:
+    """Rename a file, or copy it to a directory on another file system."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            os.rename(source, target)
+        except FileNotFoundError:
+            if attempt + 1 == _ATTEMPTS or not os.path.lexists(source):
+                raise
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            shutil.copy2(source, target)
+            os.unlink(source)
+            return
+        else:
+            return
+        with suppress(FileNotFoundError):
+            os.makedirs(os.path.dirname(target), exist_ok=True)

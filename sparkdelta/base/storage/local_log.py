@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from sparkdelta.base.protocol.log_files import (
     LOG_DIRECTORY,
-    is_data_directory,
     is_staging_directory,
+    is_write_directory,
 )
 from sparkdelta.base.storage.local_files import (
     LocalTableFiles,
@@ -108,7 +108,7 @@ class LocalLogStore:
         try:
             with os.scandir(os.path.dirname(self._directory)) as entries:
                 names = (entry.name for entry in entries)
-                return all(name == LOG_DIRECTORY or is_data_directory(name) for name in names)
+                return all(name == LOG_DIRECTORY or is_write_directory(name) for name in names)
         except FileNotFoundError:
             return True
         except NotADirectoryError:

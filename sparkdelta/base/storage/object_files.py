@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.storage.log_store import FileEntry, in_parallel
@@ -30,6 +30,10 @@ class ObjectTableFiles:
 
     table_root: str
     objects: ObjectStore
+
+    @property
+    def can_move(self) -> bool:
+        return False
 
     def list_files(self, directory: str = "") -> Iterator[FileEntry]:
         import obstore
@@ -72,6 +76,12 @@ class ObjectTableFiles:
             raise FileNotFoundError(errno.ENOENT, "no such file", source) from None
         except (AlreadyExistsError, PreconditionError):
             raise FileExistsError(errno.EEXIST, "the file exists", target) from None
+
+    def move(self, moves: Mapping[str, str]) -> NoReturn:  # noqa: ARG002 - of the protocol
+        raise StorageError(path=self.table_root, problem="objects cannot be renamed")
+
+    def move_directory(self, source: str, target: str) -> NoReturn:  # noqa: ARG002
+        raise StorageError(path=self.table_root, problem="objects cannot be renamed")
 
 
 def delete_objects(objects: ObjectStore, paths: Sequence[str], table_root: str) -> None:

@@ -15,8 +15,8 @@ import pyarrow.fs
 
 from sparkdelta.base.protocol.log_files import (
     LOG_DIRECTORY,
-    is_data_directory,
     is_staging_directory,
+    is_write_directory,
 )
 from sparkdelta.base.storage.log_store import (
     Data,
@@ -149,7 +149,7 @@ class ObjectLogStore:
         with object_errors(self.table_root):
             return all(
                 found["path"].startswith(self._path(""))
-                or is_data_directory(found["path"].partition("/")[0])
+                or is_write_directory(found["path"].partition("/")[0])
                 for batch in obstore.list(self.objects, chunk_size=_CHUNK_SIZE)  # lazy
                 for found in batch
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from sparkdelta.base.protocol.file_paths import is_absolute, plain_path, scheme_and_authority
@@ -22,10 +22,16 @@ class TableFiles(Protocol):
     ----------
     table_root
         The table's root as a qualified, decoded path without a trailing slash.
+    can_move
+        True if files get other names without being copied, as on local disks and HDFS; elsewhere
+        `move` and `move_directory` raise `StorageError`.
     """
 
     @property
     def table_root(self) -> str: ...
+
+    @property
+    def can_move(self) -> bool: ...
 
     def list_files(self, directory: str = "") -> Iterator[FileEntry]:
         """Yield all files below a directory while they are listed, in any order.
@@ -49,6 +55,17 @@ class TableFiles(Protocol):
         An existing target is a FileExistsError, a missing source a FileNotFoundError; `filename` is
         the path.
         """
+
+    def move(self, moves: Mapping[str, str]) -> None:
+        """Give files other names, and create the directories of these. Directories that are emptied
+        may be deleted.
+
+        No other file may get one of the names: on a local disk it would be overwritten. A missing
+        source is a FileNotFoundError.
+        """
+
+    def move_directory(self, source: str, target: str) -> None:
+        """Give a directory another name, which nothing has."""
 
 
 def relative_path(table_root: str, path: str) -> str:

@@ -194,8 +194,7 @@ def _files(
         with staging(session, store) as stage:
             target = None if before is None else before.in_session(session)
             copied = copy_files(source.in_session(session), target, store, stage)
-            directories = () if copied.directory is None else (copied.directory,)
-            with report_orphans(store.table_root, directories):
+            with report_orphans(store.table_root, copied.places):
                 if before is not None:
                     (removed,) = read_rows(
                         copied.actions.agg(

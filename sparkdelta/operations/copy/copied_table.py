@@ -64,14 +64,14 @@ class CopiedFiles:
         The actions of the commit in columns `add` and `remove`, one of them in each row.
     num_files, num_bytes
         The copied data files.
-    directory
-        The absolute path of the directory that holds the copies; None if nothing was written.
+    places
+        Of the copies, see `orphans.report_orphans`.
     """
 
     actions: DataFrame
     num_files: int
     num_bytes: int
-    directory: str | None
+    places: tuple[str, ...]
 
 
 def copy_files(
@@ -95,8 +95,8 @@ def copy_files(
         bound=1,
     )
     directory = data_directory(str(uuid4()))
-    place = f"{store.table_root}/{directory}"
-    with report_orphans(store.table_root, [place], store.table_files().delete_directory):
+    place = f"{store.table_root}/{directory}/"
+    with report_orphans(store.table_root, [place], store.table_files()):
         adds = _copied(source, store, stage, copied, directory, totals["files"], totals["bytes"])
     actions = adds
     if target is not None:
@@ -111,7 +111,7 @@ def copy_files(
         actions=actions,
         num_files=totals["new_files"],
         num_bytes=totals["bytes"],
-        directory=place if totals["files"] else None,
+        places=(place,) if totals["files"] else (),
     )
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.protocol.partition_values import escaped_name
 from sparkdelta.base.protocol.results import FileCount
 from sparkdelta.base.schema.action_schemas import FILE_REFERENCES, REMOVE
 from sparkdelta.base.schema.file_key_frames import absolute_path
@@ -287,4 +288,5 @@ def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
 def _visible_paths(snapshot: Snapshot) -> str:
     keys = snapshot.configuration.partition_keys
     names = {name for key, column in keys for name in (key, column.name)}
+    names |= {escaped_name(name) for name in names}
     return visible_paths(sorted(names), snapshot.properties)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from sparkdelta.base.protocol.file_paths import scheme_and_authority
-from sparkdelta.base.protocol.log_files import DATA_DIRECTORY, Version
+from sparkdelta.base.protocol.log_files import WRITE_DIRECTORY, Version
 from sparkdelta.base.protocol.retention import deleted_file_retention_ms
 from sparkdelta.exceptions import DeltaError
 
@@ -42,7 +42,7 @@ def visible_paths(partition_columns: Collection[str], properties: Mapping[str, s
 
     Examples
     --------
-    >>> written = "data-3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
+    >>> written = "_sparkdelta-3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
     >>> pattern = re.compile(visible_paths(["_c"], {}))
     >>> paths = ("_log/f", "_c=1/f", "_change_data/f", "_temporary/0", f"{written}/_temporary/0")
     >>> [pattern.match(path) is not None for path in paths]
@@ -55,7 +55,7 @@ def visible_paths(partition_columns: Collection[str], properties: Mapping[str, s
     hidden = "[_.]|metadata(?![^/])" if is_uniform else "[_.]"
     name = f"(?:(?={known})|(?!{hidden}))[^/]*"
     # Spark keeps new files in directories `_temporary` until a write is complete.
-    written = f"{DATA_DIRECTORY}(?:/(?:_temporary(?![^/])|{name}))*"
+    written = f"{WRITE_DIRECTORY}(?:/(?:_temporary(?![^/])|{name}))*"
     return rf"^(?:{name}/)*(?:{written}|{name})(?![\s\S])"
 
 

@@ -143,6 +143,6 @@ class VectorRebase:
 
 
 def _directory(mine: Mapping[str, VectorChange]) -> str:
-    """Return the directory of the transaction's vectors, whose files are reported if it fails."""
+    """Return the directory of the transaction's vectors; empty for the table's root."""
     vectors = (change.add.deletion_vector for change in mine.values())
     return next((vector.prefix for vector in vectors if vector is not None), "")

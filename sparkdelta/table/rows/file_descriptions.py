@@ -71,37 +71,44 @@ class FileDescriber:
     data_change: bool = True
     options: Mapping[str, str]
 
-    def describe(self, directory: str) -> NewFiles:
-        """Return the files below a directory; those without rows are left out."""
-        reader = self._reader()
+    def describe(self, directory: str) -> pa.Table | None:
+        """Return the columns of `footer_statistics_workers.ADDED` for the files below a directory;
+        those without rows are left out.
+
+        None if they are more than `MAX_NEW_FILES`.
+        """
         files = driver_files(self.spark, self.table_root, self.options)
         most = MAX_DRIVER_FOOTERS if isinstance(files, WorkerFiles) else MAX_NEW_FILES
-        few = describe_few_files(files, directory, reader, most)
+        few = describe_few_files(files, directory, self._reader(), most)
         if few is not None:
-            return NewFiles.known(self.spark, few, directory)
+            return few
+        described = self.described(directory).limit(MAX_NEW_FILES + 1)
+        try:
+            return read_table(described, what="new data files", bound=MAX_NEW_FILES)
+        except DriverReadTooLargeError:
+            return None
+
+    def described(self, directory: str) -> DataFrame:
+        """Return the columns of `footer_statistics_workers.ADDED` as `describe` does; lazy."""
         listed = self._listed(directory).select(
             "path", "length", F.unix_millis("modificationTime").alias("modificationTime")
         )
         with worker_python(self.spark):
-            described = describe_files(listed, reader)
-        try:
-            table = read_table(
-                described.limit(MAX_NEW_FILES + 1), what="new data files", bound=MAX_NEW_FILES
-            )
-        except DriverReadTooLargeError:
-            return NewFiles.many(described, directory)
-        return NewFiles.known(self.spark, table, directory)
+            return describe_files(listed, self._reader())
 
-    def copy(self, source: str, target: str, field_ids: Mapping[ParquetPath, int]) -> NewFiles:
+    def copy(self, source: str, target: str, field_ids: Mapping[ParquetPath, int]) -> pa.Table:
         """Copy the files below a directory with these field ids, and describe the copies."""
         copier = FileCopier(self._worker_files(), source, target, field_ids)
         with worker_python(self.spark):
             copied = copied_files(self._listed(source).select("path"), copier, self._reader())
         with named_jobs(self.spark, "field ids of data files"):
-            table = read_table(copied, what="copied data files", bound=MAX_COPIED_FILES)
-        if table.num_rows <= MAX_NEW_FILES:
-            return NewFiles.known(self.spark, table, target)
-        return NewFiles.many(arrow_frame(self.spark, table), target)
+            return read_table(copied, what="copied data files", bound=MAX_COPIED_FILES)
+
+    def new_files(self, described: pa.Table, places: Sequence[str]) -> NewFiles:
+        """Return files that `describe` or `copy` described."""
+        if described.num_rows <= MAX_NEW_FILES:
+            return NewFiles.known(self.spark, described, places)
+        return NewFiles.many(arrow_frame(self.spark, described), places)
 
     def _reader(self) -> FooterReader:
         return FooterReader(

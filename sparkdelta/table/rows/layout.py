@@ -1,4 +1,5 @@
-"""The layout of rows in data files: partition values, physical names, and how tasks share them.
+"""The layout of rows in data files: partition values, physical names, how tasks share them, and the
+places of the files.
 
 References
 ----------
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.iceberg_compatibility import row_tracking_ids
+from sparkdelta.base.protocol.partition_values import escaped_name
 from sparkdelta.base.schema.column_mapping import physical_name
 from sparkdelta.base.schema.table_schema import quoted, stored_schema
 from sparkdelta.base.spark.spark_engine import engine_of
@@ -33,6 +35,9 @@ _SHUFFLE_SETTINGS = {
 }
 """Settings with which Spark measures what was shuffled, and splits and joins tasks to the wanted
 size."""
+
+CHANGE_DATA_DIRECTORY = "_change_data"
+"""The directory of the change data files, below the table's root."""
 
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -100,8 +105,9 @@ def lay_out(
 
 
 def directory_names(table: TableConfiguration) -> dict[str, str]:
-    """Return the name of each partition column in directory names: its key in `partitionValues`,
-    unless Spark would hide the directory, or another column of the rows or files has this name.
+    """Return the name of each partition column in the directories that Spark writes: its key in
+    `partitionValues`, unless Spark would hide the directory, or another column of the rows or files
+    has this name.
     """
     data = table.schema.fields if table.stores_partition_columns else table.data_fields
     taken = {name_key(field.name) for field in data}
@@ -115,6 +121,22 @@ def directory_names(table: TableConfiguration) -> dict[str, str]:
         taken.add(name_key(name))
         names[field.name] = name
     return names
+
+
+def placed_file(written: str, table: TableConfiguration, *, is_change_data: bool) -> str:
+    """Return the place of a file below the table's root, given its path below the directory that
+    Spark wrote it to.
+
+    Its directories are named by the keys of `partitionValues`. Names of files have a UUID of the
+    write, so that no two writes choose one.
+    """
+    *directories, name = written.split("/")
+    keys = (key for key, _ in table.partition_keys)
+    values = (directory.partition("=")[2] for directory in directories)
+    names = [f"{escaped_name(key)}={value}" for key, value in zip(keys, values, strict=True)]
+    if is_change_data:
+        return "/".join([CHANGE_DATA_DIRECTORY, *names, f"cdc-{name.removeprefix('part-')}"])
+    return "/".join([*names, name])
 
 
 def _settings(table: TableConfiguration, target_file_size: int | None) -> Mapping[str, str]:

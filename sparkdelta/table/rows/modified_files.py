@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -22,6 +22,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.parquet.parquet_options import WRITE_OPTIONS
+from sparkdelta.base.protocol.deletion_vectors import (
+    ENCODED_UUID_LENGTH,
+    DeletionVectorDescriptor,
+    dv_file_name,
+)
 from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.protocol.file_paths import resolve
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY, data_directory
@@ -34,12 +39,13 @@ from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
+from sparkdelta.base.storage.table_files import TableFiles
 from sparkdelta.base.storage.worker_files import StoredFiles
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError
 from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.rows.modified_file_actions import action_rows, adds_before, new_actions
 from sparkdelta.table.rows.modified_file_rows import rewritten_files
-from sparkdelta.table.rows.orphans import report_orphans
+from sparkdelta.table.rows.orphans import delete_emptied, report_orphans
 from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.scan.scan_request import MetadataColumn
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -56,6 +62,8 @@ from sparkdelta.table.vectors.deletion_vector_writing_workers import (
     SIZE,
     TOUCHED,
     TOUCHED_ARROW,
+    VECTOR,
+    VECTOR_ARROW,
     WORD,
     DeletionVectorWriter,
     Outcome,
@@ -122,8 +130,8 @@ class ModifiedFiles:
         Of the files that leave the table, those that are rewritten among them.
     num_copied_rows
         The rows that are left of the rewritten files.
-    directory
-        Holds the new deletion vectors; None if there are none.
+    places
+        Of the new deletion vectors, see `orphans.report_orphans`.
     num_vectors_added, num_vectors_removed, num_vectors_updated
         The numbers of new, dropped and replaced deletion vectors.
     """
@@ -143,7 +151,7 @@ class ModifiedFiles:
     num_vectors_added: int = 0
     num_vectors_removed: int = 0
     num_vectors_updated: int = 0
-    directory: str | None = None
+    places: tuple[str, ...] = ()
 
 
 NO_FILES = ModifiedFiles()
@@ -208,7 +216,8 @@ def modify_files(
     adds: LocalAddFiles | DataFrame | None = None,
     num_staged: int | None = None,
 ) -> ModifiedFiles:
-    """Write the deletion vectors of rows to delete, into a directory of their own.
+    """Write the deletion vectors of rows to delete, into a directory of their own from which they
+    are moved as `data_files.write_data_files` moves data files.
 
     A file without other rows is removed; others keep the vector, or are rewritten.
 
@@ -240,8 +249,7 @@ def modify_files(
     if max_deleted_share is None:
         max_deleted_share = table_share(table.protocol, table.properties)
     touching = _Touching(snapshot, stage, max_deleted_share, among, data_directory(str(uuid4())))
-    delete = snapshot.log.store.table_files().delete_directory
-    with report_orphans(snapshot.path, [touching.target], delete):
+    with report_orphans(snapshot.path, touching.places, touching.files):
         return touching.result(positions, num_staged)
 
 
@@ -252,11 +260,14 @@ class _Touching:
     max_deleted_share: float
     adds: LocalAddFiles | DataFrame
     directory: str
+    places: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.places.append(f"{self.snapshot.path}/{self.directory}/")
 
     @property
-    def target(self) -> str:
-        """The absolute path of `directory`."""
-        return f"{self.snapshot.path}/{self.directory}"
+    def files(self) -> TableFiles:
+        return self.snapshot.log.store.table_files()
 
     def result(self, positions: pa.Table | DataFrame, num_staged: int | None) -> ModifiedFiles:
         if isinstance(positions, pa.Table):
@@ -406,6 +417,7 @@ class _Touching:
         if isinstance(found, pa.Table):
             if not found.num_rows:
                 return NO_FILES
+            found = self._moved(found)
             before = adds_before(found)
             adds, removes = new_actions(found, before)
             paths = tuple(resolve(self.snapshot.path, add.path) for add in before)
@@ -430,8 +442,27 @@ class _Touching:
             num_vectors_added=kept.files,
             num_vectors_removed=removed.vectors + kept.vectors + rewritten.vectors,
             num_vectors_updated=kept.vectors,
-            directory=self.target if kept.files else None,
+            places=tuple(self.places) if kept.files else (),
         )
+
+    def _moved(self, touched: pa.Table) -> pa.Table:
+        """Move the files of the vectors to the table's root, and return `TOUCHED` with their new
+        names.
+        """
+        files = self.files
+        vectors, moves = touched[VECTOR].to_pylist(), {}
+        for vector in filter(None, vectors if files.can_move else ()):
+            name = vector["pathOrInlineDv"]
+            if DeletionVectorDescriptor.from_dict(vector).prefix == self.directory:
+                vector["pathOrInlineDv"] = name[-ENCODED_UUID_LENGTH:]
+                moves[dv_file_name(name)] = dv_file_name(vector["pathOrInlineDv"])
+        if not moves:
+            return touched
+        self.places.extend(f"{self.snapshot.path}/{target}" for target in moves.values())
+        files.move(moves)
+        delete_emptied(self.places.pop(0).rstrip("/"), files)
+        column = touched.column_names.index(VECTOR)
+        return touched.set_column(column, VECTOR, pa.array(vectors, VECTOR_ARROW))
 
     def _totals(self, found: pa.Table | DataFrame) -> dict[str, _Totals]:
         """Return the totals of each outcome."""

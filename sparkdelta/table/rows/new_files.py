@@ -9,7 +9,7 @@ PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,8 +39,8 @@ class NewFiles:
     ----------
     values
         Their add actions; None if they are many.
-    directory
-        Holds them.
+    places
+        Their absolute paths, or that of a directory with them, see `orphans.report_orphans`.
     cube
         The Z-cube that they are, if any.
     """
@@ -50,7 +50,7 @@ class NewFiles:
     size_bytes: int
     described: Callable[[], DataFrame] = field(repr=False)
     values: tuple[AddFile, ...] | None = None
-    directory: str = ""
+    places: tuple[str, ...] = ()
     cube: ZCube | None = None
 
     def in_cube(self, cube: ZCube) -> NewFiles:
@@ -62,7 +62,7 @@ class NewFiles:
         return replace(self, values=values, cube=cube)
 
     @classmethod
-    def known(cls, spark: SparkSession, table: pa.Table, directory: str) -> NewFiles:
+    def known(cls, spark: SparkSession, table: pa.Table, places: Sequence[str]) -> NewFiles:
         """Create new files from descriptions on the driver.
 
         Parameters
@@ -80,11 +80,11 @@ class NewFiles:
             pc.sum(table["size"], min_count=0).as_py(),
             described,
             tuple(map(_value, table.to_pylist())),
-            directory,
+            tuple(places),
         )
 
     @classmethod
-    def many(cls, described: DataFrame, directory: str) -> NewFiles:
+    def many(cls, described: DataFrame, places: Sequence[str]) -> NewFiles:
         """Create new files from descriptions on executors; only their totals are read."""
         totals = described.agg(
             F.count("*").alias("count"),
@@ -92,7 +92,7 @@ class NewFiles:
             F.sum("size").alias("size"),
         )
         (row,) = read_rows(totals, what="totals of the new data files", bound=1)
-        return cls(row["count"], row["rows"], row["size"], lambda: described, directory=directory)
+        return cls(row["count"], row["rows"], row["size"], lambda: described, places=tuple(places))
 
     @property
     def adds(self) -> DataFrame:

@@ -111,8 +111,8 @@ class ChangeWriter:
         A `write_session`.
     snapshot
         The table as it was read; None where there is no table yet.
-    directories
-        Of the files that were written so far.
+    places
+        Of the files that were written so far, see `orphans.report_orphans`.
     identities
         The physical paths of identity columns whose values are generated.
     data_change
@@ -130,7 +130,7 @@ class ChangeWriter:
     store: LogStore
     snapshot: Snapshot | None
     change: TableChange
-    directories: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
     identities: tuple[ColumnPath, ...] = ()
     data_change: bool = True
     target_file_size: int | None = None
@@ -185,7 +185,7 @@ class ChangeWriter:
         laid_out = replace(laid_out, settings={**laid_out.settings, **self.settings})
         options = {**self._options, **self.parquet_options}
         files = write_data_files(laid_out, self.store, self._describer, options)
-        self.directories.append(files.directory)
+        self.places.extend(files.places)
         return files
 
     def rows_of(self, files: pa.Table | DataFrame) -> DataFrame:
@@ -204,7 +204,7 @@ class ChangeWriter:
         files = write_data_files(
             laid_out, self.store, describer, self._options, is_change_data=True
         )
-        self.directories.append(files.directory)
+        self.places.extend(files.places)
         return files
 
     @property
@@ -280,10 +280,8 @@ def change_writer(
         assert snapshot is not None
         store = snapshot.log.store
     writer = ChangeWriter(spark=spark, store=store, snapshot=snapshot, change=change)
-    if modified.directory is not None:
-        writer.directories.append(modified.directory)
-    delete = store.table_files().delete_directory
-    with report_orphans(store.table_root, writer.directories, delete):
+    writer.places.extend(modified.places)
+    with report_orphans(store.table_root, writer.places, store.table_files()):
         yield writer
 
 

@@ -82,10 +82,10 @@ class RowDelta:
         return reduce(union, many) if many else None
 
     @property
-    def directories(self) -> list[str]:
-        """The directories of all new files."""
+    def places(self) -> list[str]:
+        """The places of all new files, see `orphans.report_orphans`."""
         written = (self.modified, self.new, self.change_files)
-        return [files.directory for files in written if files is not None and files.directory]
+        return [place for files in written if files is not None for place in files.places]
 
     @property
     def file_metrics(self) -> dict[str, int]:
@@ -110,7 +110,7 @@ def commit_delta(
     the new files that an error leaves behind.
     """
     app_ids = frozenset(each.app_id for each in delta.transactions)
-    with report_orphans(delta.store.table_root, delta.directories):
+    with report_orphans(delta.store.table_root, delta.places):
         return Transaction(
             spark=delta.spark,
             store=delta.store,

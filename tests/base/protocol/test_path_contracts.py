@@ -15,7 +15,11 @@ from sparkdelta.base.protocol.deletion_vectors import (
     dv_file_name,
     z85_encode,
 )
-from sparkdelta.base.protocol.log_files import data_directory, is_data_directory
+from sparkdelta.base.protocol.log_files import (
+    data_directory,
+    is_write_directory,
+    staged_data_directory,
+)
 from sparkdelta.base.schema.action_schemas import DELETION_VECTOR
 from sparkdelta.base.schema.file_key_frames import (
     absolute_path,
@@ -114,7 +118,9 @@ def test_files_of_deletion_vectors(spark: SparkSession) -> None:
 
 def _is_hidden(name: str, directory: str, *, is_uniform: bool) -> bool:
     """True if VACUUM leaves alone a file or directory of a table with partition columns."""
-    if name == "_temporary" and any(map(is_data_directory, directory.split("/"))):
+    if is_write_directory(name):
+        return False
+    if name == "_temporary" and any(map(is_write_directory, directory.split("/"))):
         return False
     if name == "metadata":
         return is_uniform
@@ -126,9 +132,10 @@ def test_paths_that_vacuum_leaves_alone(spark: SparkSession) -> None:
     """PROTOCOL.md#data-files"""
     names = ["_a", ".a", "a", "_c=1", "_change_data", "_delta_index_x", "_delta_log", "metadata",
              "_d'é+=x", "_", ".", "_temporary", "_temporary_", "metadata_", "", "a\n"]  # fmt: skip
-    written = data_directory(str(uuid4()))
+    written, staged = data_directory(str(uuid4())), staged_data_directory(str(uuid4()))
     directories = ["", "a", written, f"_change_data/{written}/_temporary/0", f"x{written}/a",
-                   f"{written}\n", "metadata", "a//b"]  # fmt: skip
+                   f"{written}\n", staged, f"{staged}/_temporary/0", f"{staged}x", "metadata",
+                   "a//b"]  # fmt: skip
     paths = [f"{d}/{n}" if d else n for d in directories for n in names if d or n]
     frame = spark.createDataFrame([(path,) for path in paths], "path STRING")
     for is_uniform in (True, False):

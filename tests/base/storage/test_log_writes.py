@@ -18,7 +18,11 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.base.jvm import hadoop_log
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
-from sparkdelta.base.protocol.log_files import data_directory, staging_directory
+from sparkdelta.base.protocol.log_files import (
+    data_directory,
+    staged_data_directory,
+    staging_directory,
+)
 from sparkdelta.base.spark.connect_storage import ConnectLogStore
 from sparkdelta.base.storage import local_log
 from sparkdelta.base.storage.local_log import LocalLogStore
@@ -77,10 +81,11 @@ def test_files_beside_the_log_are_noticed(store: LogStore, log: Directory) -> No
     gone = type(store)(*[f"{uri(log)}/none" if f == "table_root" else getattr(store, f)
                          for f in store.__dataclass_fields__])  # fmt: skip
     assert gone.is_alone()
-    unfinished = log.parent / data_directory(str(uuid4()))
-    unfinished.mkdir()
-    (unfinished / "part-0.parquet").write_bytes(b"")
-    assert store.is_alone()  # of a write that failed, or is to be committed
+    for name in (data_directory(str(uuid4())), staged_data_directory(str(uuid4()))):
+        unfinished = log.parent / name
+        unfinished.mkdir()
+        (unfinished / "part-0.parquet").write_bytes(b"")
+        assert store.is_alone()  # of a write that failed, or is to be committed
     (log.parent / "part-0.parquet").write_bytes(b"")
     assert not store.is_alone()
 

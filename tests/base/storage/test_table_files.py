@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from sparkdelta.base.jvm.hadoop_files import HadoopTableFiles
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from sparkdelta.base.storage import local_files
 from sparkdelta.base.storage.local_files import LocalTableFiles
@@ -225,12 +228,48 @@ def test_nothing_outside_is_touched(place: Place) -> None:
         lambda path: place.files.delete_directory(path),
         lambda path: place.files.copy(path, "new"),
         lambda path: place.files.copy("f", path),
+        *(
+            (
+                lambda path: place.files.move({path: "new"}),
+                lambda path: place.files.move({"f": path}),
+                lambda path: place.files.move_directory(path, "new"),
+                lambda path: place.files.move_directory("p=1", path),
+            )
+            if can_move(place)
+            else ()
+        ),
     ]
     for path in ("../outside", f"{root}/../outside", f"{root}-2/f", "_delta_log/0.json", root):
         for verb in verbs:
             with raises("DELTA_PATH_OUTSIDE_TABLE"):
                 verb(path)
     assert place.contents() == _all_files()
+
+
+def test_files_are_moved(place: Place) -> None:
+    """Directories are created, and a name within is the same directory's for all."""
+    if not can_move(place):
+        with pytest.raises(StorageError):
+            place.files.move({"f": "new"})
+        with pytest.raises(StorageError):
+            place.files.move_directory("p=1", "new")
+        assert place.contents() == _all_files()
+        return
+    names = {"f": "n%20=1/q/new", "p=1/f": "n%20=1/q/other", "p=10/f": "p=1/f é"}
+    place.files.move(names)
+    place.files.move_directory("p=1/q=a%2Fb", "deep/er")
+    moved = {f"{ODD}/{new}": FILES[old] for old, new in names.items()}
+    moved[f"{ODD}/deep/er/a b+é.parquet"] = FILES["p=1/q=a%2Fb/a b+é.parquet"]
+    gone = [f"{ODD}/{name}" for name in FILES if name != "_change_data/_f"]
+    assert place.contents() == {**_without(place, *gone), **moved}
+    with pytest.raises(FileNotFoundError):
+        place.files.move({"none": "new"})
+    assert place.files.stat("p=1/f é") is not None
+
+
+def can_move(place: Place) -> bool:
+    """HDFS renames as Hadoop's file system of a local disk, which no table uses, does."""
+    return place.files.can_move or isinstance(place.files, HadoopTableFiles)
 
 
 @pytest.fixture
@@ -317,3 +356,52 @@ def test_checksums_of_hadoop_are_deleted(local: Place, tmp_path: Path) -> None:
     local.files.copy("f", "new")
     local.files.delete(["f"])
     assert not list((tmp_path / ODD).glob("*.crc"))
+
+
+def test_checksums_of_hadoop_are_moved(local: Place, tmp_path: Path) -> None:
+    (tmp_path / ODD / ".f.crc").write_bytes(b"sum")
+    local.files.move({"f": "p=2/g"})
+    assert (tmp_path / ODD / "p=2" / ".g.crc").read_bytes() == b"sum"
+    assert not list((tmp_path / ODD).glob(".*"))
+
+
+def test_directories_that_a_move_empties_are_deleted(local: Place, tmp_path: Path) -> None:
+    """A removal of the whole tree afterwards takes several times as long."""
+    for name in ("s/p=1/q=1/f", "s/p=1/q=2/f", "s/p=2/q=1/f", "s/p=2/q=1/g"):
+        (tmp_path / ODD / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ODD / name).touch()
+    local.files.move({f"s/p={p}/q={q}/f": f"n/{p}{q}" for p, q in ((1, 1), (1, 2), (2, 1))})
+    left = {str(path.relative_to(tmp_path / ODD)) for path in (tmp_path / ODD / "s").rglob("*")}
+    assert left == {"s/p=2", "s/p=2/q=1", "s/p=2/q=1/g"}
+
+
+def test_a_directory_disappears_while_a_file_is_moved_into_it(
+    local: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """VACUUM deletes directories as long as they are empty."""
+    rename, attempts = os.rename, []
+
+    def emptied(source: str, target: str) -> None:
+        attempts.append(target)
+        if len(attempts) < 4:
+            shutil.rmtree(tmp_path / ODD / "p=2", ignore_errors=True)
+        rename(source, target)
+
+    monkeypatch.setattr(local_files.os, "rename", emptied)
+    local.files.move({"f": "p=2/q=1/f"})
+    assert len(attempts) == 4
+    assert (tmp_path / ODD / "p=2" / "q=1" / "f").read_bytes() == b"1"
+
+
+def test_a_partition_on_another_file_system(
+    local: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link may lead there: files are written where it leads, as Spark writes them."""
+
+    def other_device(source: str, target: str) -> None:
+        raise OSError(errno.EXDEV, "another file system", source, None, target)
+
+    (tmp_path / ODD / "p=2").symlink_to(tmp_path / f"{ODD}-2")
+    monkeypatch.setattr(local_files.os, "rename", other_device)
+    local.files.move({"f": "p=2/g"})
+    assert local.contents() == {**_without(local, f"{ODD}/f"), f"{ODD}-2/g": b"1"}

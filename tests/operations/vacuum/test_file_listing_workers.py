@@ -12,7 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
-from sparkdelta.base.protocol.log_files import data_directory
+from sparkdelta.base.protocol.log_files import data_directory, staged_data_directory
 from sparkdelta.base.storage.object_log import open_objects
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import StorageError
@@ -21,7 +21,8 @@ from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
 
 WRITTEN = data_directory(str(uuid4()))
 UNFINISHED = f"{WRITTEN}/_temporary/0/_temporary/attempt/p"
-SHOWN = ["f", "a b/c%20d/g", "a b/h", "_p=1/i", "_change_data/é", UNFINISHED]
+STAGED = f"{staged_data_directory(str(uuid4()))}/_temporary/0/p"
+SHOWN = ["f", "a b/c%20d/g", "a b/h", "_p=1/i", "_change_data/é", UNFINISHED, STAGED]
 HIDDEN = ["_delta_log/0.json", "_h", ".k/l", "a b/_m/n", "_temporary/o", f"_temporary/{WRITTEN}/q"]
 
 
@@ -45,7 +46,7 @@ def test_a_local_disk(tmp_path: Path) -> None:
     directories = {row["path"]: row["isEmpty"] for row in rows if row["isDir"]}
     assert directories == {
         "a b": False, "a b/c%20d": False, "_p=1": False, "_change_data": False, "empty": True,
-        **{str(path): False for path in [*Path(UNFINISHED).parents][:-1]},
+        **{str(p): False for file in (UNFINISHED, STAGED) for p in [*Path(file).parents][:-1]},
     }  # fmt: skip
     assert {row["length"] for row in rows if not row["isDir"]} == {2}
     with pytest.raises(StorageError, match="cannot be listed"):

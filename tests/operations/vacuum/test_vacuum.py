@@ -29,7 +29,7 @@ from sparkdelta import (
     write_checkpoint,
     write_delta,
 )
-from sparkdelta.base.protocol.log_files import data_directory
+from sparkdelta.base.protocol.log_files import staged_data_directory
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import InvalidArgumentError, StorageError
 from sparkdelta.operations.vacuum import directory_listing, file_deletion, unneeded_files
@@ -453,7 +453,7 @@ def test_inventory(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files"""
     table = tmp_path / "table"
     create(table, add("live%20file"))
-    unfinished = f"{data_directory(str(uuid4()))}/_temporary/0/_temporary/attempt/f"
+    unfinished = f"{staged_data_directory(str(uuid4()))}/_temporary/0/_temporary/attempt/f"
     names = ["live file", "old", "young", "_hidden/f", "d/old", unfinished,
              f"_temporary/{unfinished}", "not listed"]  # fmt: skip
     for name in names:
@@ -625,20 +625,26 @@ def test_a_crash_at_any_change(spark: SparkSession, tmp_path: Path, mode: str) -
 
 
 @pytest.mark.full
-def test_a_write_that_died(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL.md#data-files: its directory is found, and gone after the next run."""
+@pytest.mark.parametrize("verb", ["move", "put_if_absent"])
+def test_a_write_that_died(spark: SparkSession, tmp_path: Path, verb: str) -> None:
+    """PROTOCOL.md#data-files: its file is found, and its directory gone after the next run."""
     table = tmp_path / "table"
     write_delta(spark.range(0, 10, 1, 1), str(table))
-    with dying_writer(2, "before"), pytest.raises(Crash):
+    nth = {"move": 2, "put_if_absent": 4}[verb]
+    with dying_writer(nth, "before") as death, pytest.raises(Crash):
         write_delta(spark.range(0, 10, 1, 1), str(table), mode="append")
+    assert death.calls[-1] == verb
     assert len(below(table)) == 2
     for path in (*table.rglob("*"), table):
         os.utime(path, (OLD, OLD))
     assert vacuum(spark, str(table), **AN_HOUR).deleted.count == 1
-    for path in table.glob("data-*"):
+    assert len(below(table)) == 1
+    directories = [*table.glob("_sparkdelta-*")]
+    assert len(directories) == (verb == "move")
+    for path in directories:
         os.utime(path, (OLD, OLD))
-    assert vacuum(spark, str(table), **AN_HOUR).num_deleted_directories == 1
-    assert len([*table.glob("data-*")]) == 1
+    assert vacuum(spark, str(table), **AN_HOUR).num_deleted_directories == len(directories)
+    assert {path.name for path in table.iterdir() if path.is_dir()} == {"_delta_log"}
     assert read_delta(spark, str(table)).count() == 10
 
 

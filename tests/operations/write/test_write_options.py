@@ -90,8 +90,9 @@ def test_files_have_their_place_when_the_job_commits(spark: SparkSession, table_
         [frame] = batches
         until = time.monotonic() + 60
         if frame["id"][0]:
-            while not (found := [*Path(table_path).glob("data-*/*.parquet")]) and not [
-                *Path(table_path).glob("data-*/_temporary/0/task_*")
+            [directory] = Path(table_path).glob("_sparkdelta-*")
+            while not (found := [*directory.glob("*.parquet")]) and not [
+                *directory.glob("_temporary/0/task_*")
             ]:
                 assert time.monotonic() < until
             frame["id"] = len(found)
@@ -108,7 +109,7 @@ def test_files_have_their_place_when_the_job_commits(spark: SparkSession, table_
     with settings(spark, committers):
         write_delta(rows, table_path)
     assert [row["id"] for row in read_delta(spark, table_path).collect()] == [0, 0]
-    assert not list(Path(table_path).glob("data-*/_*"))
+    assert [path.name for path in Path(table_path).glob("_*")] == ["_delta_log"]
 
 
 def test_committers_of_object_stores_are_kept() -> None:
