@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import DeltaTable, alter_table, load_snapshot, write_delta
+from sparkdelta.base.schema.store_assignment import StoreAssignment, can_store
 from tests.support.errors import raises
 
 _DELTA = "spark.databricks.delta"
@@ -254,3 +256,112 @@ def test_streams_follow_settings(enabled: SparkSession, table_path: str, tmp_pat
         stream.trigger(availableNow=True).start(table_path).awaitTermination()
     assert _last_commit(enabled, table_path)["userMetadata"] == "mine"
     assert load_snapshot(enabled, table_path).schema.names == ["id", "n"]
+
+
+_POLICY = "spark.sql.storeAssignmentPolicy"
+
+
+def _stored(spark: SparkSession, path: str, how: str, column: str, value: str) -> Any:
+    """Return the value that each way of writing stores; delta-spark 4.4.0 stores the same."""
+    name, of_column = f"delta.`{path}`", column.split()[0]
+    spark.sql(f"CREATE OR REPLACE TABLE {name} ({column}, k INT) USING delta")
+    row = f"SELECT {value} AS {of_column}, 1 AS k"
+    if how == "insert":
+        spark.sql(f"INSERT INTO {name} {row}")
+    elif how == "by name":
+        spark.sql(f"INSERT INTO {name} BY NAME {row}")
+    elif how == "insertInto":
+        spark.sql(row).write.insertInto(name)
+    elif how == "writeTo":
+        spark.sql(row).writeTo(name).append()
+    elif how == "update":
+        spark.sql(f"INSERT INTO {name} VALUES (NULL, 1)")
+        spark.sql(f"UPDATE {name} SET {of_column} = {value}")
+    else:
+        spark.sql(
+            f"MERGE INTO {name} AS t USING ({row}) AS s ON t.k = s.k WHEN NOT MATCHED THEN INSERT *"
+        )
+    [stored] = spark.read.format("delta").load(path).collect()
+    return stored[0]
+
+
+_WAYS = ("insert", "by name", "insertInto", "writeTo", "update", "merge")
+_LEGACY_VALUES = (
+    ("v INT", "'x'", None),
+    ("v INT", "3000000000L", -1294967296),
+    ("v INT", "17.75D", 17),
+    ("v INT", "true", 1),
+    ("v DECIMAL(4, 2)", "123.4BD", None),
+    ("v ARRAY<INT>", "array('x', '1')", [None, 1]),
+    ("v INT", "DATE'2024-01-02'", None),
+)
+_STRICT_VALUES = (
+    ("v INT", "17.75D", "CANNOT_UP_CAST_DATATYPE"),
+    ("v INT", "'7'", "CANNOT_UP_CAST_DATATYPE"),
+    ("v INT", "5L", "CANNOT_UP_CAST_DATATYPE"),
+    ("v BIGINT", "5", 5),
+    ("v STRING", "5", "5"),
+    ("v DECIMAL(6, 2)", "1.5BD", Decimal("1.50")),
+    ("v DOUBLE", "1", 1.0),
+)
+_ANSI_VALUES = (
+    ("v INT", "17.75D", 17),
+    ("v INT", "'7'", 7),
+    ("v INT", "true", 1),
+    ("v BINARY", "'x'", b"x"),
+    ("v INT", "'x'", "DELTA_CAST_INVALID_INPUT"),
+    ("v INT", "3000000000L", "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"),
+)
+
+
+@pytest.mark.parametrize(
+    "how", ["insert", *(pytest.param(way, marks=pytest.mark.full) for way in _WAYS[1:])]
+)
+@pytest.mark.parametrize(
+    ("policy", "values"),
+    [("ANSI", _ANSI_VALUES), ("strict", _STRICT_VALUES), ("LEGACY", _LEGACY_VALUES)],
+)
+def test_values_are_converted_by_the_store_assignment_policy(
+    enabled: SparkSession,
+    table_path: str,
+    policy: str,
+    values: tuple[tuple[str, str, Any], ...],
+    how: str,
+) -> None:
+    some = values if how == "insert" else values[:2]
+    with _settings(enabled, {_POLICY: policy}):
+        for column, value, expected in some:
+            if isinstance(expected, str) and "_" in expected:
+                with raises(expected):
+                    _stored(enabled, table_path, how, column, value)
+            else:
+                assert _stored(enabled, table_path, how, column, value) == expected
+
+
+def test_our_functions_convert_by_policy_ansi_whatever_the_setting(
+    enabled: SparkSession, table_path: str
+) -> None:
+    enabled.sql(f"CREATE TABLE delta.`{table_path}` (v INT) USING delta")
+    with _settings(enabled, {_POLICY: "LEGACY"}), raises("DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"):
+        write_delta(enabled.sql("SELECT 3000000000L AS v"), table_path, mode="append")
+    with _settings(enabled, {_POLICY: "LEGACY"}), raises("DELTA_CAST_INVALID_INPUT"):
+        sparkdelta.sql(enabled, f"INSERT INTO delta.`{table_path}` SELECT 'x'")
+
+
+def test_conversions_of_policy_strict_are_those_of_spark(spark: SparkSession) -> None:
+    numbers = "tinyint smallint int bigint float double decimal(3,0) decimal(5,2) decimal(10,0)"
+    others = "decimal(20,0) decimal(38,18) boolean string binary date timestamp timestamp_ntz"
+    nested = "array<int> array<bigint> map<int,date> map<bigint,timestamp> struct<a:int>"
+    names = f"{numbers} {others} {nested}".split()
+    jvm: Any = spark._jvm
+    rule = jvm.org.apache.spark.sql.catalyst.expressions.Cast
+    types = {name: jvm.org.apache.spark.sql.types.DataType.fromDDL(name) for name in names}
+    parsed = {name: spark.createDataFrame([], f"c {name}").schema["c"].dataType for name in names}
+    pairs = [(one, other) for one in names for other in names]
+    ours = [
+        pair
+        for pair in pairs
+        if can_store(*(parsed[name] for name in pair), StoreAssignment.STRICT)
+    ]
+    theirs = [pair for pair in pairs if rule.canUpCast(*(types[name] for name in pair))]
+    assert set(ours) ^ set(theirs) == set()

@@ -31,7 +31,6 @@ from sparkdelta.base.spark.library_sessions import (
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
     TABLE_SETTINGS,
-    UTC,
     conversion_settings,
     copy_settings,
     replace_missing_catalog,
@@ -197,14 +196,13 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         return jvm.rows_rebound_to(rows, _sibling(self.spark, TABLE_SETTINGS))
 
     def in_conversion_session(
-        self, rows: DataFrame, time_zone: str
+        self, rows: DataFrame, time_zone: str, *, ansi: bool = True
     ) -> AbstractContextManager[DataFrame]:
-        """Yield rows of this session in one in which casts depend on a time zone alone; on Spark
-        Connect the same session, whose time zone it must be.
+        """Yield rows of this session in one in which casts depend on a time zone and ANSI mode
+        alone; on Spark Connect the same session, whose settings they must be.
         """
-        if time_zone == UTC:
-            return self.in_table_session(rows)
-        return jvm.rows_rebound_to(rows, _sibling(self.spark, conversion_settings(time_zone)))
+        settings = conversion_settings(time_zone, ansi=ansi)
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, settings))
 
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         """Yield the same rows in the user's session, in which the user's conditions are evaluated;

@@ -146,6 +146,8 @@ class ConnectEngine(ConnectCatalog):
         self,
         rows: DataFrame,
         time_zone: str,  # noqa: ARG002 - that of the session
+        *,
+        ansi: bool = True,  # noqa: ARG002 - the mode of the session
     ) -> AbstractContextManager[DataFrame]:
         return nullcontext(rows)
 

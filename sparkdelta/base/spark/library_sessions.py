@@ -18,7 +18,7 @@ except ImportError:  # a pure Spark Connect client
 else:
     SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
-_TIME_ZONE = "spark.sql.session.timeZone"
+_TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 
 UTC = "UTC"
 """The time zone of a table's expressions, and of conversions unless an enabled session asks for
@@ -60,7 +60,7 @@ session.
 
 TABLE_SETTINGS = {
     **_NAMES,
-    "spark.sql.ansi.enabled": "true",
+    _ANSI: "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
     _TIME_ZONE: UTC,
@@ -89,9 +89,9 @@ def session_time_zone(spark: SparkSession) -> str:
     return str(spark.conf.get(_TIME_ZONE))
 
 
-def conversion_settings(time_zone: str) -> dict[str, str]:
+def conversion_settings(time_zone: str, *, ansi: bool) -> dict[str, str]:
     """Return the settings of a session that converts values in a time zone."""
-    return {**TABLE_SETTINGS, _TIME_ZONE: time_zone}
+    return {**TABLE_SETTINGS, _TIME_ZONE: time_zone, _ANSI: "true" if ansi else "false"}
 
 
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
@@ -119,7 +119,7 @@ _ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 
 _CATALOG = "spark.sql.catalog."
 _OF_QUERIES = (
-    "spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers",
+    _ANSI, "spark.sql.ansi.doubleQuotedIdentifiers",
     "spark.sql.ansi.enforceReservedKeywords", "spark.sql.caseSensitive", "spark.sql.timestampType",
 )  # fmt: skip
 """Settings that change the meaning of queries: a view without them was created with the default."""

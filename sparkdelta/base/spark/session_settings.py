@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.schema.store_assignment import StoreAssignment
 from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.exceptions import DeltaError
 
@@ -27,6 +28,7 @@ _TXN_VERSION = f"{_DELTA}.write.txnVersion"
 _TXN_RESET = f"{_DELTA}.write.txnVersion.autoReset.enabled"
 _CATALOG = f"{_DELTA}.catalog.update.enabled"
 _DEFAULTS = f"{_DELTA}.properties.defaults."
+_STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,11 @@ def overwrites_partitions() -> bool:
 def evolves_schemas() -> bool:
     """Return True if writes and merges add the columns that a table does not have."""
     return (_setting(_EVOLUTION) or "").lower() == "true"
+
+
+def store_assignment() -> StoreAssignment:
+    """Return the policy by which statements convert values to the types of columns."""
+    return StoreAssignment((_setting(_STORE_ASSIGNMENT) or "ANSI").upper())
 
 
 def updates_catalog() -> bool:

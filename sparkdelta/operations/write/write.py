@@ -177,7 +177,7 @@ class _Attempt:
         root, where = store.table_root, options.replace_where
         change = written_table(rows.schema, options, snapshot, path=root)
         check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
-        matched = match_rows(rows.schema, change.after, path=root, rounds=options.rounds)
+        matched = match_rows(rows.schema, change.after, path=root, converts=options.converts)
         check_expressions(spark, change.after.schema, matched.rules)
         if snapshot is None and where is not None:  # there is nothing to replace
             parse_deterministic_where(spark, where, change.after, operation=_REPLACE_WHERE)

@@ -140,7 +140,7 @@ def write_into(
         found["partition_overwrite_mode"] = "dynamic" if overwrites_partitions else "static"
         if replace_where is not None:
             found["replace_where"] = replace_where
-        found.update(mode=mode, requires_table=True, properties={}, rounds=True)
+        found.update(mode=mode, requires_table=True, properties={}, converts=True)
         write(state.rows, path, WriteOptions.spelled(**found))
 
 

@@ -292,10 +292,6 @@ def _insert(
         mode="overwrite" if overwrites else "append",
         requires_table=True,
         time_zone=time_zone,
-        rounds=True,
+        converts=True,
     )
-    write(
-        inserted_rows(rows, table.snapshot, insertion, time_zone=time_zone),
-        table.path,
-        write_options,
-    )
+    write(inserted_rows(rows, table.snapshot, insertion), table.path, write_options)
