@@ -20,10 +20,11 @@ from sparkdelta.base.schema.table_schema import as_nullable, quoted
 from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DeltaError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.grammar.parser import Name, syntax_error
 from sparkdelta.sql.grammar.relations import Relation, common_names, relations
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
+from sparkdelta.sql.statements.options import asks_for_changes, names_version
 from sparkdelta.sql.statements.reading import latest_rows, read, read_stream_with
 from sparkdelta.table.listing.table_names import (
     name_not_found,
@@ -198,15 +199,15 @@ class SparkSql:
             return read_stream_with(self.spark, named, relation.options or {})
         user = self.user or self.spark
         has_one = relation.version is not None or relation.timestamp is not None
-        if relation.options is not None:
-            if has_one:
-                raise DeltaError.of(
-                    "DELTA_STATEMENT_NOT_SUPPORTED", statement="a version or time beside WITH"
-                )
+        if relation.options is not None and not has_one:
             return read(user, named, relation.options, function="WITH")
         path, version, time = split_path(self.spark, named)
-        if has_one and (version is not None or time is not None):
+        options = relation.options or {}
+        if has_one and (version is not None or time is not None or names_version(options)):
             raise DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
+        if asks_for_changes(options):
+            problem = "changes are read between two versions; give startingVersion"
+            raise InvalidArgumentError(argument="readChangeFeed", problem=problem)
         if relation.version is not None:
             version = _version(relation.version)
         elif relation.timestamp is not None:
