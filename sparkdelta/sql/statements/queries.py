@@ -112,6 +112,20 @@ class SparkSql:
         query = tokenize(view.text) if len(self.views) < MAX_DEPTH else None
         return query is not None and bool(self._within(view).tables(query))
 
+    def paths_of(self, view: StoredView) -> list[str]:
+        """Return the paths of the tables of which a view reads the latest version."""
+        query, paths = tokenize(view.text), dict[str, None]()
+        assert query is not None
+        within = self._within(view)
+        for relation, named in within.tables(query):
+            if isinstance(named, StoredView):
+                paths |= dict.fromkeys(within.paths_of(named))
+            elif named is not None and not (relation.version or relation.timestamp):
+                path, version, time = split_path(self.spark, named)
+                if version is None and time is None:
+                    paths[path] = None
+        return list(paths)
+
     def view_rows(self, view: StoredView) -> DataFrame:
         """Return the rows of a view that reads a Delta table."""
         session = engine_of(self.user or self.spark).view_session(view)
