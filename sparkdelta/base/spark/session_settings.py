@@ -15,6 +15,13 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.base.schema.store_assignment import StoreAssignment
 from sparkdelta.base.spark.enabled_sessions import is_enabled
+from sparkdelta.base.spark.library_sessions import (
+    IN_UTC,
+    UTC,
+    Evaluation,
+    session_evaluation,
+    session_time_zone,
+)
 from sparkdelta.exceptions import DeltaError
 
 _DELTA = "spark.databricks.delta"
@@ -97,6 +104,20 @@ def evolves_schemas() -> bool:
 def store_assignment() -> StoreAssignment:
     """Return the policy by which statements convert values to the types of columns."""
     return StoreAssignment((_setting(_STORE_ASSIGNMENT) or "ANSI").upper())
+
+
+def followed_time_zone() -> str:
+    """Return the time zone of timestamp partition values that have none."""
+    spark = _session()
+    return UTC if spark is None else session_time_zone(spark)
+
+
+def rule_evaluation() -> Evaluation:
+    """Return the settings by which a table's constraints, generated and default columns are
+    evaluated.
+    """
+    spark = _session()
+    return IN_UTC if spark is None else session_evaluation(spark)
 
 
 def updates_catalog() -> bool:

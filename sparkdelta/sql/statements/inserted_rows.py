@@ -30,7 +30,7 @@ from sparkdelta.base.schema.moment_texts import date_text, in_utc, time_text
 from sparkdelta.base.schema.sql_text import text_literal, type_text
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.library_sessions import Evaluation, session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, NonPartitionColumnReferenceError
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, tokenize
@@ -209,7 +209,7 @@ def _constant(spark: SparkSession, text: str, wanted: DataType, time_zone: str) 
     given = frame.schema["value"].dataType
     if given == wanted or not {type(given), type(wanted)} & {TimestampType}:
         return value
-    with engine_of(spark).in_conversion_session(frame, time_zone) as theirs:
+    with engine_of(spark).in_table_session(frame, Evaluation(time_zone)) as theirs:
         converted = theirs.selectExpr(f"CAST(value AS {type_text(wanted)}) AS value")
     shown = converted.selectExpr(f"{unzoned_text('value', wanted)} AS value")
     [(constant,)] = read_rows(shown, what="values of partitions", bound=1)

@@ -22,8 +22,8 @@ from sparkdelta.base.schema.written_schema import (
     check_columns,
     matched_columns,
 )
-from sparkdelta.base.spark.library_sessions import UTC
-from sparkdelta.base.spark.session_settings import store_assignment
+from sparkdelta.base.spark.library_sessions import IN_UTC, UTC, Evaluation
+from sparkdelta.base.spark.session_settings import rule_evaluation, store_assignment
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.writable import check_table_writable
@@ -164,8 +164,8 @@ def with_values(
         return rows
     texts = (f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in rows.columns)
     engine = engine_of(rows.sparkSession)
-    ansi = policy is not StoreAssignment.LEGACY
-    with engine.in_conversion_session(rows, time_zone, ansi=ansi) as theirs:
+    evaluation = Evaluation(time_zone, policy is not StoreAssignment.LEGACY)
+    with engine.in_table_session(rows, evaluation) as theirs:
         converted = theirs.selectExpr(*texts)
     return engine.rebind_to_session(converted)
 
@@ -204,9 +204,9 @@ def conform_assignments(
     )
     matched = _match_assigned(table, clauses, path=path, clause_column=clause_column)
     evaluated, columns = assigned.evaluated, assigned.columns
-    ansi = policy is not StoreAssignment.LEGACY
-    if time_zone != UTC or not ansi:
-        with engine_of(spark).in_conversion_session(evaluated, time_zone, ansi=ansi) as theirs:
+    evaluation = Evaluation(time_zone, policy is not StoreAssignment.LEGACY)
+    if evaluation != IN_UTC:
+        with engine_of(spark).in_table_session(evaluated, evaluation) as theirs:
             evaluated, columns = theirs.selectExpr(*columns), ()
     conformed = cast_and_validate(
         evaluated, matched, table, spark=spark, path=path, kept=kept, columns=columns
@@ -249,8 +249,7 @@ def cast_and_validate(
     kept: Sequence[str] = (),
     columns: Sequence[str] = (),
 ) -> DataFrame:
-    """Return the rows in the table's columns: cast, in UTC, filled in, and checked where they are
-    written.
+    """Return the rows in the table's columns: cast, filled in, and checked where they are written.
 
     Parameters
     ----------
@@ -259,7 +258,10 @@ def cast_and_validate(
     kept
         Columns of the rows to keep after the table's columns.
     """
-    with engine_of(spark).in_table_session(rows) as ours:
+    rules = matched.rules
+    is_plain = not (rules.constraints or rules.defaults or rules.generated)
+    evaluation = IN_UTC if is_plain else rule_evaluation()
+    with engine_of(spark).in_table_session(rows, evaluation) as ours:
         if columns:
             ours = ours.selectExpr(*columns)
         conformed = conformed_rows(
