@@ -517,6 +517,13 @@ DELTA_METADATA_MISMATCH 42KDG SchemaError Analysis
 DELTA_FAILED_TO_MERGE_FIELDS 22005 SchemaError Analysis
     The rows do not match the table, and nothing was written: column {column} has type {table_type}
     in the table and {row_type} in the rows. Cast it.
+DELTA_UNIVERSAL_FORMAT_VIOLATION KD00E ProtocolError UnsupportedOperation
+    Cannot enable Universal Format for {formats}: it needs a catalog and writers of these formats,
+    which this library does not have. Leave delta.universalFormat.enabledFormats out, and let
+    another engine convert the table.
+CANNOT_UP_CAST_DATATYPE 42846 SchemaError Analysis
+    Cannot up cast column {column} from {row_type} to {table_type}, and nothing was written: values
+    may not fit, and spark.sql.storeAssignmentPolicy is STRICT. Cast them, or set it to ANSI.
 DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED 0AKDC SchemaError Analysis
     The condition {condition} of {operation} is not deterministic. It is evaluated once to select
     files and again to select rows, and the results could differ. Write the value into a column

@@ -22,7 +22,8 @@ from sparkdelta.base.protocol.arguments import (
 )
 from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
 from sparkdelta.base.protocol.table_features import Writing
-from sparkdelta.base.spark.enabled_sessions import conversion_time_zone
+from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.spark.enabled_sessions import conversion_time_zone, is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.exceptions import (
@@ -56,6 +57,7 @@ from sparkdelta.table.listing.table_names import (
     table_name,
     table_path,
 )
+from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.rows.expression_arguments import checked_condition, checked_values
 from sparkdelta.table.rows.row_changes import ChangeResult, open_changeable
@@ -396,7 +398,8 @@ class DeltaTable:
         Parameters
         ----------
         timestamp
-            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; UTC without a zone.
+            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; without a zone in UTC, in an
+            enabled session in the session's.
 
         Raises
         ------
@@ -404,7 +407,14 @@ class DeltaTable:
         DELTA_TIMESTAMP_INVALID
             There is no version of that time.
         """
-        return self._restore(timestamp=_required(checked_text(timestamp, "timestamp"), "timestamp"))
+        time = _required(checked_text(timestamp, "timestamp"), "timestamp")
+        return self._restore(timestamp=self._time(time))
+
+    def _time(self, timestamp: str) -> str:
+        """Return a time with its zone: without one it is in that of an enabled session, or UTC."""
+        if not is_enabled(self._spark):
+            return timestamp
+        return session_time(self._spark, text_literal(timestamp)).isoformat()
 
     def generate(self, mode: str) -> None:
         """Write the symlink manifests of the latest version: lists of its data files, with which
@@ -478,11 +488,12 @@ class DeltaTable:
         Parameters
         ----------
         timestamp
-            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; UTC without a zone.
+            ``2026-01-31`` or ``2026-01-31 12:00:00.5+01:00``; without a zone in UTC, in an
+            enabled session in the session's.
         """
         timestamp = _required(checked_text(timestamp, "timestamp"), "timestamp")
         with self._running():
-            version = version_at_timestamp(self._spark, self._path, timestamp)
+            version = version_at_timestamp(self._spark, self._path, self._time(timestamp))
         return self._clone(version, target, isShallow, replace, properties)
 
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:

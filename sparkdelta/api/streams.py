@@ -239,7 +239,7 @@ def start_stream(
         properties=properties or {},
         output_mode=mode,
         time_zone=time_zone,
-        rounds=True,
+        converts=True,
     )
     engine, root = _engine_of(df.sparkSession, "write_stream"), checked_path(path)
     checkpoint = checked_path(checkpoint_location, "checkpoint_location")

@@ -847,6 +847,50 @@ ALTER TABLE so_g SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')
 DESCRIBE HISTORY so_g LIMIT 2
 DROP TABLE so_g
 """,
+    "session settings": r"""
+CREATE TABLE so_s (k INT, i INT, d DECIMAL(4, 2), b BIGINT, a ARRAY<VARCHAR(2)>) USING delta
+SET spark.sql.storeAssignmentPolicy = STRICT
+INSERT INTO so_s (k, i) SELECT 1, 5L
+INSERT INTO so_s (k, b) SELECT 2, 5
+UPDATE so_s SET i = 7L
+UPDATE so_s SET d = 5
+SET spark.sql.storeAssignmentPolicy = LEGACY
+INSERT INTO so_s (k, i, d) SELECT 3, 'x', 123.4BD
+INSERT INTO so_s (k, i) SELECT 4, 3000000000L
+INSERT INTO so_s BY NAME SELECT 5 AS k, DATE '2024-01-02' AS i
+UPDATE so_s SET d = 'y', i = '8' WHERE k = 2
+MERGE INTO so_s t USING (SELECT 3 AS k, 'z' AS i UNION ALL SELECT 6, '9') s ON t.k = s.k WHEN MATCHED THEN UPDATE SET i = s.i WHEN NOT MATCHED THEN INSERT (k, i) VALUES (s.k, s.i)
+RESET spark.sql.storeAssignmentPolicy
+INSERT INTO so_s (k, i) SELECT 7, 'x'
+INSERT INTO so_s (k, a) SELECT 8, array('ab')
+INSERT INTO so_s (k, a) SELECT 9, array('abc')
+SELECT * FROM so_s
+INSERT INTO so_s WITH ('replaceWhere' = 'k = 1', 'overwriteSchema' = 'true') (k) VALUES (10)
+INSERT OVERWRITE so_s WITH ('overwriteSchema' = 'true') SELECT 11, 11, 1, 1, array('c'), 'new' AS n
+SELECT * FROM so_s
+SELECT k FROM so_s VERSION AS OF 0 WITH ('nothing' = 'x')
+VACUUM so_s RETAIN 1 HOURS
+ALTER TABLE so_s UNSET TBLPROPERTIES ('nothing', 'delta.appendOnly')
+ALTER TABLE so_s SET TBLPROPERTIES ('delta.universalFormat.enabledFormats' = 'iceberg')
+ALTER TABLE so_s SET TBLPROPERTIES ('delta.coordinatedCommits.tableConf' = 'x')
+DROP TABLE so_s
+SET spark.sql.session.timeZone = America/New_York
+CREATE TABLE so_z (k INT, at TIMESTAMP DEFAULT TIMESTAMP '2024-01-02 22:00:00', t STRING DEFAULT CAST(TIMESTAMP '2024-01-02 03:00:00Z' AS STRING)) USING delta TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')
+ALTER TABLE so_z ADD CONSTRAINT evening CHECK (hour(at) = 22)
+INSERT INTO so_z (k) VALUES (1)
+INSERT INTO so_z (k, at) VALUES (2, TIMESTAMP '2024-01-02 22:00:00Z')
+SELECT k, unix_timestamp(at), t FROM so_z
+SET spark.sql.session.timeZone = UTC
+INSERT INTO so_z (k) VALUES (3)
+SELECT k, unix_timestamp(at), t FROM so_z
+ALTER TABLE so_z ADD CONSTRAINT number CHECK (CAST(t AS INT) IS NULL)
+ALTER TABLE so_z DROP CONSTRAINT evening
+SET spark.sql.ansi.enabled = false
+INSERT INTO so_z (k, t) VALUES (4, 'x')
+RESET spark.sql.ansi.enabled
+SELECT k, t FROM so_z
+DROP TABLE so_z
+""",
 }
 _CONDITIONS = re.compile(r"\bDELTA_[A-Z_]+"), re.compile(r"(?<=\[)[A-Z][A-Z_.]+(?=\])")
 """The condition of an error of Java in its text: Delta's, which may be in another, or else Spark's."""
@@ -949,6 +993,7 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
         "_LEGACY_ERROR_TEMP_2330",
     ),
     "DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT": ("INVALID_EXTRACT_BASE_FIELD_TYPE",),
+    "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS": ("MULTIPLE_TIME_TRAVEL_SPEC",),
     "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION": (
         "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION",
         "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION",
@@ -963,7 +1008,6 @@ DIFFERENT: Mapping[str, str] = {
     "SELECT * FROM so_v VERSION AS OF 'one'": "DELTA_STATEMENT_SYNTAX",
     "SELECT * FROM so_v VERSION AS OF 99999999999999999999": "DELTA_VERSION_NOT_FOUND",
     "SELECT * FROM so_v TIMESTAMP AS OF 'yesterday'": "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
-    "SELECT id FROM so_o VERSION AS OF 1 WITH ('versionAsOf' = '0')": "DELTA_STATEMENT_NOT_SUPPORTED",
     "DELETE FROM {p}times@v1`": "DELTA_TABLE_NOT_FOUND",
     "INSERT INTO {p}times@v1` SELECT * FROM {p}times`": "DELTA_TABLE_NOT_FOUND",
     "RESTORE TABLE so_v TO VERSION AS OF -1": "DELTA_CANNOT_RESTORE_TABLE_VERSION",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import sparkdelta
 from sparkdelta import DeltaTable, load_snapshot
 from sparkdelta.exceptions import (
     ArgumentTypeError,
@@ -107,6 +108,18 @@ def test_tables_by_path(enabled: SparkSession, table_path: str, tmp_path: Path) 
     assert load_snapshot(enabled, table_path).schema.names == ["o", "n", "m"]
     with pytest.raises(StatementSyntaxError):
         sql(f"ALTER TABLE {t} REPLACE COLUMNS (o STRING, n.x INT)")
+
+
+def test_unset_ignores_missing_properties_as_delta_spark(
+    enabled: SparkSession, table_path: str
+) -> None:
+    t = f"delta.`{table_path}`"
+    enabled.sql(f"CREATE TABLE {t} (id INT) USING delta TBLPROPERTIES (a = 'b')")
+    unset = f"ALTER TABLE {t} UNSET TBLPROPERTIES ('gone', 'delta.appendOnly', 'a')"
+    enabled.sql(unset)
+    assert load_snapshot(enabled, table_path).metadata.configuration == {}
+    with raises("DELTA_UNSET_NON_EXISTENT_PROPERTY"):
+        sparkdelta.sql(enabled, unset)
 
 
 @pytest.mark.full

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, readwriter
 from pyspark.sql import functions as F
 
 import sparkdelta
-from sparkdelta import DeltaError, DeltaTable, load_snapshot
+from sparkdelta import DeltaError, DeltaTable, load_snapshot, write_delta
 from sparkdelta.base.jvm import jvm_builders
 from sparkdelta.base.spark import enabled_sessions
 from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
@@ -127,17 +127,60 @@ def test_options_of_overwrites_that_are_set_for_all_writes(
     first = rows.write.format("delta").mode("overwrite").option("replaceWhere", "part = 1")
     first.save(table_path + "2")
     assert _ids(enabled.read.format("delta").load(table_path + "2")) == [1]
-    for refused in (
-        first.option("overwriteSchema", "true"),
-        rows.write.format("delta").mode("append").option("partitionOverwriteMode", "all"),
-    ):
-        with pytest.raises(InvalidArgumentError):
-            refused.save(table_path)
+    with pytest.raises(InvalidArgumentError):
+        rows.write.format("delta").mode("append").option("partitionOverwriteMode", "all").save(
+            table_path
+        )
     other = enabled.sql("SELECT 2 AS id, 2 AS part").writeTo(name).using("delta")
     other.partitionedBy(F.col("part")).option("partitionOverwriteMode", "dynamic").createOrReplace()
     assert _ids(enabled.read.format("delta").load(table_path)) == [2], "a table is replaced whole"
-    with pytest.raises(InvalidArgumentError):
-        other.option("replaceWhere", "part = 2").createOrReplace()
+
+
+def test_the_first_rows_of_a_table_need_not_match_replace_where(
+    enabled: SparkSession, tmp_path: Path
+) -> None:
+    """As with delta-spark, which ignores a condition on columns that are not there, too."""
+    rows = enabled.sql("SELECT 1 AS id UNION ALL SELECT 2")
+    for number, where in enumerate(("id = 1", "nothing = 1")):
+        path = str(tmp_path / str(number))
+        writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", where)
+        writer.save(path)
+        assert _ids(enabled.read.format("delta").load(path)) == [1, 2]
+        with raises("DELTA_REPLACE_WHERE_MISMATCH" if not number else "DELTA_COLUMN_NOT_FOUND"):
+            writer.save(path)
+    with raises("DELTA_INVALID_CONDITION"):
+        writer.option("replaceWhere", "id =").save(str(tmp_path / "2"))
+    with raises("DELTA_REPLACE_WHERE_MISMATCH"):
+        write_delta(rows, str(tmp_path / "3"), mode="overwrite", replace_where="id = 1")
+
+
+def test_replace_where_counts_more_than_a_new_schema(
+    enabled: SparkSession, table_path: str
+) -> None:
+    """delta-spark 4.4.0 stores the same rows, and refuses the same columns."""
+    name, one = f"delta.`{table_path}`", enabled.sql("SELECT 1 AS id, 'b' AS v")
+    options = {"replaceWhere": "id = 1", "overwriteSchema": "true"}
+    enabled.sql("SELECT 1 AS id, 'a' AS v UNION ALL SELECT 2, 'a'").write.format("delta").save(
+        table_path
+    )
+
+    def rows() -> list[tuple[Any, ...]]:
+        return sorted(tuple(row) for row in enabled.table(name).collect())
+
+    one.write.format("delta").mode("overwrite").options(**options).save(table_path)
+    assert rows() == [(1, "b"), (2, "a")]
+    with raises("DELTA_METADATA_MISMATCH"):
+        one.withColumn("w", F.lit(1)).write.format("delta").mode("overwrite").options(
+            **options
+        ).save(table_path)
+    replacing = enabled.sql("SELECT 1 AS id, 'c' AS v").writeTo(name).using("delta")
+    replacing.option("replaceWhere", "id = 1").createOrReplace()
+    assert rows() == [(1, "c"), (2, "a")]
+    with raises("DELTA_REPLACE_WHERE_MISMATCH"):
+        replacing.option("replaceWhere", "id = 2").createOrReplace()
+    new = enabled.range(2).writeTo(f"delta.`{table_path}2`").using("delta")
+    new.option("replaceWhere", "id = 1").createOrReplace()
+    assert _ids(enabled.read.format("delta").load(table_path + "2")) == [0, 1]
 
 
 @pytest.mark.full

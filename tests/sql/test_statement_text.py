@@ -114,6 +114,22 @@ def test_a_session_may_allow_vacuum_any_retention(enabled: SparkSession, table_p
             sparkdelta.vacuum(enabled, table_path, retention_hours=0)
 
 
+def test_a_retention_that_is_too_short_is_the_property_in_enabled_sessions(
+    enabled: SparkSession, table_path: str
+) -> None:
+    """delta-spark ignores all but 0 hours; a longer one keeps more files here."""
+    enabled.range(3).write.format("delta").save(table_path)
+    enabled.range(2).write.format("delta").mode("overwrite").save(table_path)
+    name = f"delta.`{table_path}`"
+    with settings(enabled, {RETENTION_CHECK: "false"}):
+        enabled.sql(f"VACUUM {name} RETAIN 0.0001 HOURS")
+    enabled.sql(f"VACUUM {name} RETAIN 1 HOURS")
+    sparkdelta.DeltaTable.forPath(enabled, table_path).vacuum(1)
+    assert enabled.sql(f"SELECT * FROM {name} VERSION AS OF 0").count() == 3
+    with raises("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT"):
+        sparkdelta.sql(enabled, f"VACUUM {name} RETAIN 1 HOURS")
+
+
 def test_inserts(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     rows = enabled.sql(
@@ -162,16 +178,21 @@ def test_options_of_tables(enabled: SparkSession, table_path: str) -> None:
     assert _rows(sql(f"SELECT * FROM {t} WITH ('nothing' = 'x')")) == [(1, None), (7, 8)]
     refused = "DELTA_STATEMENT_NOT_SUPPORTED"
     for text, error in (
-        (f"SELECT * FROM {t} VERSION AS OF 1 {feed}", refused),
+        (f"SELECT * FROM {t} VERSION AS OF 1 {feed}", InvalidArgumentError),
+        (f"SELECT * FROM {t} VERSION AS OF 1 WITH ('versionAsOf' = 0)",
+         "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS"),
         (f"INSERT INTO {t} WITH ('mergeSchema' = 'x') VALUES (1, 2)", InvalidArgumentError),
-        (f"INSERT OVERWRITE {t} WITH ('overwriteSchema' = true) SELECT 1, 2", refused),
         (f"INSERT INTO {t} WITH ('compression' = 'zstd') REPLACE USING (id) SELECT 1, 2", refused),
-        (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') VALUES (7, 8)", InvalidArgumentError),
         (f"INSERT INTO {t} WITH ('replaceWhere' = 'id > 1') REPLACE WHERE id > 2 TABLE u", refused),
     ):  # fmt: skip
         with raises(error):
             sql(text)
     assert load_snapshot(enabled, table_path).version == 3
+    assert _rows(sql(f"SELECT id FROM {t} VERSION AS OF 1 WITH ('nothing' = 'x')")) == [(1,)]
+    sql(f"INSERT INTO {t} WITH ('replaceWhere' = 'id = 1', 'overwriteSchema' = true) VALUES (9, 9)")
+    assert _rows(sql(f"TABLE {t}")) == [(1, None), (7, 8), (9, 9)]
+    sql(f"INSERT OVERWRITE {t} WITH ('overwriteSchema' = true) SELECT 5, 6, 'z' AS n")
+    assert _rows(sql(f"SELECT id, p, n FROM {t}")) == [(5, 6, "z")]
 
 
 @pytest.mark.full

@@ -47,6 +47,26 @@ def test_a_view_shows_current_rows_by_every_way_to_name_it(
     assert _rows(enabled.sql(f"SELECT s FROM {database}.v x")) == [("B",), ("C",)]
 
 
+def test_a_cached_view_shows_current_rows(enabled: SparkSession, database: str) -> None:
+    """As with delta-spark; a view over a view, too."""
+    sql, catalog = enabled.sql, enabled.catalog
+    sql("CREATE VIEW inner_v AS SELECT id FROM t")
+    sql("CREATE VIEW v AS SELECT max(id) AS id FROM inner_v")
+    assert not catalog.isCached("v")
+    sql("CACHE TABLE v")
+    assert catalog.isCached("v")
+    assert catalog.isCached("t")
+    assert _rows(sql("SELECT * FROM v")) == [(2,)]
+    sql("INSERT INTO t VALUES (3, 'c')")
+    assert _rows(sql("SELECT * FROM v")) == [(3,)]
+    sql("UNCACHE TABLE v")
+    assert not catalog.isCached("v")
+    catalog.cacheTable(f"{database}.inner_v")
+    assert catalog.isCached("v")
+    catalog.uncacheTable("inner_v")
+    assert not catalog.isCached("t")
+
+
 def test_views_are_kept_as_spark_keeps_its_own(enabled: SparkSession, database: str) -> None:
     columns, tail = "(n COMMENT 'number')", "COMMENT 'odd' TBLPROPERTIES ('k' = 'x')"
     enabled.sql("CREATE TABLE p (id INT) USING PARQUET")

@@ -48,6 +48,10 @@ from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 PREFIX, FEATURE, CONSTRAINT = "delta.", "delta.feature.", "delta.constraints."
 COMMENT = "comment"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
+_UNIFORM_FORMATS, _UNIFORM_CONFIG = (
+    "delta.universalFormat.enabledFormats",
+    "delta.universalformat.config.",
+)
 _LONGEST_INT = 2**31 - 1
 
 Check = Callable[[str, str], object]
@@ -171,6 +175,8 @@ def property_name(name: str) -> str:
         return name
     if lower.startswith(CONSTRAINT) and lower != CONSTRAINT:
         return CONSTRAINT + name[len(CONSTRAINT) :]
+    if lower.startswith(_UNIFORM_CONFIG):  # stored for other writers, as delta-spark spells it
+        return lower
     found = _SPELLINGS.get(lower)
     if found is None:
         near = [_SPELLINGS[match] for match in get_close_matches(lower, _SPELLINGS, cutoff=0.75)]
@@ -219,6 +225,15 @@ def _isolation_level(name: str, value: str) -> None:
     table_isolation_level({name: value})
 
 
+def _no_formats(name: str, value: str) -> None:
+    formats = [each.strip() for each in value.lower().split(",")] if value.strip() else []
+    for each in formats:
+        if each not in ("iceberg", "hudi"):
+            raise InvalidArgumentError(argument=name, problem=f"{each!r} is not iceberg or hudi")
+    if formats:
+        raise DeltaError.of("DELTA_UNIVERSAL_FORMAT_VIOLATION", formats=formats)
+
+
 def _size(name: str, value: str) -> None:
     target_file_size({OPTIMIZE_WRITE: "true", name: value})
 
@@ -264,6 +279,7 @@ _RULES: dict[str, Check] = {
     "delta.parquet.format.version": _parquet_version,
     "delta.randomPrefixLength": _integer(1),
     TARGET_FILE_SIZE: _size,
+    _UNIFORM_FORMATS: _no_formats,
 }  # fmt: skip
 _SETTABLE_FEATURES = {n for f, rules in FEATURES.items() for n in (f.value, *rules.aliases)} - {
     "timestampWithoutTimezone"  # only read: other readers may not know it

@@ -28,8 +28,10 @@ from sparkdelta.base.protocol.column_lists import column_list
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.protocol_upgrades import GENERATION_EXPRESSION, IDENTITY_START
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
+from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.statistics_columns import found_column
 from sparkdelta.base.schema.table_schema import type_of_path
+from sparkdelta.base.schema.type_folds import fields_within, transformed
 from sparkdelta.exceptions import InvalidArgumentError
 
 IDENTITY_STEP = "delta.identity.step"
@@ -61,11 +63,24 @@ def identity_metadata(start: int, step: int, *, allows_explicit_values: bool) ->
 
 
 def bounded_text(field: StructField) -> StructField:
-    """Return a CHAR or VARCHAR column as a STRING with the declared type in its metadata."""
-    if not isinstance(field.dataType, CharType | VarcharType):
+    """Return a column with STRING for each CHAR and VARCHAR, and the declared type in its metadata,
+    as Spark keeps it.
+    """
+    stored = transformed(field.dataType, leaf=_without_length)
+    if stored == field.dataType:
         return field
-    metadata = {**(field.metadata or {}), CHAR_OR_VARCHAR: field.dataType.simpleString()}
-    return StructField(field.name, StringType(), field.nullable, metadata)
+    is_plain = all(name.isidentifier() for name in _names_within(field.dataType))
+    text = field.dataType.simpleString() if is_plain else type_text(field.dataType)
+    metadata = {**(field.metadata or {}), CHAR_OR_VARCHAR: text}
+    return StructField(field.name, stored, field.nullable, metadata)
+
+
+def _without_length(leaf: DataType) -> DataType:
+    return StringType() if isinstance(leaf, CharType | VarcharType) else leaf
+
+
+def _names_within(data_type: DataType) -> list[str]:
+    return [each.field.name for each in fields_within(data_type)]
 
 
 def check_declared(schema: StructType, partition_columns: Sequence[str]) -> None:

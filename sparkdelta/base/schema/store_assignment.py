@@ -1,7 +1,7 @@
-"""Conversion of values to column types by Spark's ANSI store assignment policy.
+"""Conversion of values to column types by Spark's store assignment policies.
 
 Structs are matched by field name. A value that does not fit raises an error and is never replaced
-by null or another value. Nothing depends on session settings.
+by null or another value, except by policy LEGACY. Nothing depends on session settings.
 
 References
 ----------
@@ -11,6 +11,7 @@ PROTOCOL.md#schema-serialization-format
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 
 from pyspark.sql.types import (
     ArrayType,
@@ -24,6 +25,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     IntegerType,
+    LongType,
     MapType,
     NullType,
     NumericType,
@@ -42,6 +44,39 @@ from sparkdelta.base.schema.type_folds import parts_together
 from sparkdelta.exceptions import DeltaError
 
 _DATETIME_TYPES = (DateType, TimestampType, TimestampNTZType)
+
+
+class StoreAssignment(Enum):
+    """A policy of conversions to the types of columns.
+
+    Attributes
+    ----------
+    EXACT
+        Conversions between related types that lose no digits.
+    ANSI
+        All casts of ANSI SQL, as Spark's and delta-spark's policy ANSI together have them.
+    STRICT
+        Conversions that no value can fail, and that lose no digits of integers.
+    LEGACY
+        All casts as without ANSI mode: a value that cannot be converted becomes null, an integer
+        out of range another integer.
+    """
+
+    EXACT = "EXACT"
+    ANSI = "ANSI"
+    STRICT = "STRICT"
+    LEGACY = "LEGACY"
+
+
+def can_store(given: DataType, wanted: DataType, policy: StoreAssignment) -> bool:
+    """Return True if values of one type may be stored as another by a policy; a struct may lack
+    fields of the other.
+    """
+    if policy is StoreAssignment.EXACT:
+        return can_assign(given, wanted) and is_exact(given, wanted)
+    if not can_convert(given, wanted, adds_fields=True, policy=policy):
+        return False
+    return policy is not StoreAssignment.STRICT or is_up_cast(given, wanted)
 
 
 def can_assign(given: DataType, wanted: DataType) -> bool:
@@ -96,24 +131,37 @@ def _scale(data_type: DataType) -> int:
     return data_type.scale if isinstance(data_type, DecimalType) else 0
 
 
-def can_convert(given: DataType, wanted: DataType, *, adds_fields: bool = False) -> bool:
+def can_convert(
+    given: DataType,
+    wanted: DataType,
+    *,
+    adds_fields: bool = False,
+    policy: StoreAssignment = StoreAssignment.ANSI,
+) -> bool:
     """Return True if UPDATE and MERGE may set a column of one type to a value of another.
 
     They allow every conversion of atomic types that ANSI SQL has, such as STRING to INT, which
-    fails for a value that does not fit. If the table's schema evolves (`adds_fields`), a struct may
-    lack fields of the column; else it must have the same.
+    fails for a value that does not fit; by policy LEGACY, every conversion of atomic types that
+    Spark has. If the table's schema evolves (`adds_fields`), a struct may lack fields of the
+    column; else it must have the same.
     """
     if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
         return True
     if isinstance(given, StructType) and isinstance(wanted, StructType):
         return (adds_fields or len(given) == len(wanted)) and all(
-            target is not None and can_convert(source, target, adds_fields=adds_fields)
+            target is not None
+            and can_convert(source, target, adds_fields=adds_fields, policy=policy)
             for source, target in _field_types(given, wanted)
         )
     if inner := parts_together(given, wanted):
-        return all(can_convert(one, other, adds_fields=adds_fields) for _, one, other in inner)
+        return all(
+            can_convert(one, other, adds_fields=adds_fields, policy=policy)
+            for _, one, other in inner
+        )
     if can_assign(given, wanted):
         return True
+    if policy is StoreAssignment.LEGACY:  # Spark refuses the casts that it does not have
+        return isinstance(given, AtomicType) and isinstance(wanted, AtomicType)
     return any(isinstance(given, ones) and isinstance(wanted, others) for ones, others in _EXPLICIT)
 
 
@@ -127,6 +175,42 @@ _EXPLICIT: tuple[tuple[tuple[type[DataType], ...], tuple[type[DataType], ...]], 
 """Conversions of ANSI SQL that store assignment does not have."""
 
 
+def is_up_cast(given: DataType, wanted: DataType) -> bool:
+    """Return True if convertible values are stored without errors, and integers with all digits."""
+    if isinstance(given, NullType) or as_nullable(given) == as_nullable(wanted):
+        return True
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        pairs = _field_types(given, wanted)
+        return all(target is not None and is_up_cast(source, target) for source, target in pairs)
+    if inner := parts_together(given, wanted):
+        return all(is_up_cast(source, target) for _, source, target in inner)
+    if isinstance(wanted, StringType):
+        return True
+    if isinstance(wanted, DecimalType):
+        whole, scale = wanted.precision - wanted.scale, wanted.scale
+        if isinstance(given, DecimalType):
+            return whole >= given.precision - given.scale and scale >= given.scale
+        return whole >= _INTEGER_DIGITS.get(type(given), whole + 1)
+    if isinstance(given, DecimalType):
+        return given.scale == 0 and given.precision < _INTEGER_DIGITS.get(type(wanted), 0)
+    return any(
+        type(given) in order and type(wanted) in order[order.index(type(given)) :]
+        for order in _UP_CASTS
+    )
+
+
+_UP_CASTS: tuple[tuple[type[DataType], ...], ...] = (
+    (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType),
+    (DateType, TimestampNTZType, TimestampType, TimestampNTZType),
+    (LongType, TimestampType, LongType),
+)
+"""Types whose values Spark takes for values of each type that follows."""
+
+_INTEGER_DIGITS: dict[type[DataType], int] = {
+    ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20,
+}  # fmt: skip
+
+
 def assigned(
     value: str,
     given: DataType,
@@ -134,6 +218,7 @@ def assigned(
     *,
     column: str,
     kept: tuple[str, DataType] | None = None,
+    policy: StoreAssignment = StoreAssignment.ANSI,
     depth: int = 0,
 ) -> str:
     """Return SQL that converts a value to the column's type, or raises if it does not fit.
@@ -147,6 +232,8 @@ def assigned(
     kept
         The column's old value, as a SQL expression, and its type: the fields of structs that only
         it has are kept. By default they become null.
+    policy
+        LEGACY for a plain cast, which must be evaluated without ANSI mode.
     """
     if as_nullable(given) == as_nullable(wanted):
         return value
@@ -162,17 +249,20 @@ def assigned(
             member = f"CAST(NULL AS {type_text(field.dataType)})"
             if source is not None:
                 name = f"{column}.{field.name}"
-                member = assigned(*source, field.dataType, column=name, kept=old, depth=inner)
+                member = assigned(
+                    *source, field.dataType, column=name, kept=old, policy=policy, depth=inner
+                )
             members += [text_literal(field.name), member]
         is_null = f"{value} IS NULL"
         if kept is not None and _has_more_fields(wanted, given):
             is_null = f"{is_null} AND {kept[0]} IS NULL"
         return f"IF({is_null}, NULL, named_struct({', '.join(members)}))"
     if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
-        return _each(value, given.elementType, wanted.elementType, column=column, depth=inner)
+        types = given.elementType, wanted.elementType
+        return _each(value, *types, column=column, policy=policy, depth=inner)
     if isinstance(given, MapType) and isinstance(wanted, MapType):
         keys, values = (
-            _each(f"{part}({value})", has, wants, column=column, depth=inner)
+            _each(f"{part}({value})", has, wants, column=column, policy=policy, depth=inner)
             for part, has, wants in (
                 ("map_keys", given.keyType, wanted.keyType),
                 ("map_values", given.valueType, wanted.valueType),
@@ -189,7 +279,7 @@ def assigned(
             f"{converted})"
         )
     name = type_text(wanted)
-    if isinstance(given, NullType):
+    if isinstance(given, NullType) or policy is StoreAssignment.LEGACY:
         return f"CAST({value} AS {name})"
     if isinstance(given, DateType) and isinstance(wanted, StringType):
         value = date_text(value)
@@ -234,7 +324,15 @@ def _has_more_fields(data_type: DataType, other: DataType) -> bool:
     return any(inner is None or _has_more_fields(outer, inner) for outer, inner in pairs)
 
 
-def _each(array: str, given: DataType, wanted: DataType, *, column: str, depth: int) -> str:
+def _each(
+    array: str,
+    given: DataType,
+    wanted: DataType,
+    *,
+    column: str,
+    policy: StoreAssignment,
+    depth: int,
+) -> str:
     element = f"x{depth}"
-    value = assigned(element, given, wanted, column=column, depth=depth)
+    value = assigned(element, given, wanted, column=column, policy=policy, depth=depth)
     return array if value == element else f"transform({array}, {element} -> {value})"

@@ -38,7 +38,7 @@ from pyspark.sql.types import (
 from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
-from sparkdelta.base.schema.store_assignment import can_assign, is_exact
+from sparkdelta.base.schema.store_assignment import StoreAssignment, can_store
 from sparkdelta.base.schema.table_schema import (
     PICKLED_CLASS,
     check_not_reserved,
@@ -142,12 +142,17 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
 
 
 def matched_columns(
-    table: StructType, rows: StructType, *, path: str, any_names: bool = False, rounds: bool = False
+    table: StructType,
+    rows: StructType,
+    *,
+    path: str,
+    any_names: bool = False,
+    policy: StoreAssignment = StoreAssignment.EXACT,
 ) -> list[tuple[StructField, str | None]]:
-    """Pair each column of the table with the name of the row column that it is filled from.
+    """Pair each column of the table with the name of the row column that it is filled from, whose
+    values may be stored in it by a policy.
 
     Names match case-insensitively; None means that the rows lack the column, which is then null.
-    With `rounds`, values may be rounded or cut off to the column's type, as SQL does.
     """
     check_columns(rows, any_names=any_names)
     row_fields = {name_key(field.name): field for field in rows.fields}
@@ -159,12 +164,12 @@ def matched_columns(
     matched: list[tuple[StructField, str | None]] = []
     for field in table.fields:
         source = row_fields.get(name_key(field.name))
-        if source is not None and not (
-            can_assign(source.dataType, field.dataType)
-            and (rounds or is_exact(source.dataType, field.dataType))
-        ):
+        if source is not None and not can_store(source.dataType, field.dataType, policy):
             raise DeltaError.of(
-                "DELTA_FAILED_TO_MERGE_FIELDS",
+                "CANNOT_UP_CAST_DATATYPE"
+                if can_store(source.dataType, field.dataType, StoreAssignment.ANSI)
+                and policy is StoreAssignment.STRICT
+                else "DELTA_FAILED_TO_MERGE_FIELDS",
                 column=field.name,
                 table_type=field.dataType.simpleString(),
                 row_type=source.dataType.simpleString(),

@@ -26,13 +26,12 @@ from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.library_sessions import (
+    IN_UTC,
     INTERPRETED,
     LISTING_SETTINGS,
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
-    TABLE_SETTINGS,
-    UTC,
-    conversion_settings,
+    Evaluation,
     copy_settings,
     replace_missing_catalog,
     session_time_zone,
@@ -190,21 +189,13 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         """
         return nullcontext(self.spark)
 
-    def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        """Yield the same rows in a session in which a table's SQL expressions do not depend on the
-        user's settings.
-        """
-        return jvm.rows_rebound_to(rows, _sibling(self.spark, TABLE_SETTINGS))
-
-    def in_conversion_session(
-        self, rows: DataFrame, time_zone: str
+    def in_table_session(
+        self, rows: DataFrame, evaluation: Evaluation = IN_UTC
     ) -> AbstractContextManager[DataFrame]:
-        """Yield rows of this session in one in which casts depend on a time zone alone; on Spark
-        Connect the same session, whose time zone it must be.
+        """Yield the same rows in a session in which a table's SQL expressions and conversions
+        depend on these settings alone; on Spark Connect in the same session, which has `IN_UTC`.
         """
-        if time_zone == UTC:
-            return self.in_table_session(rows)
-        return jvm.rows_rebound_to(rows, _sibling(self.spark, conversion_settings(time_zone)))
+        return jvm.rows_rebound_to(rows, _sibling(self.spark, evaluation.settings))
 
     def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
         """Yield the same rows in the user's session, in which the user's conditions are evaluated;

@@ -20,9 +20,11 @@ from sparkdelta.base.spark import connect_storage
 from sparkdelta.base.spark.connect_catalog import ConnectCatalog, connect_sibling
 from sparkdelta.base.spark.connect_storage import ConnectLogStore
 from sparkdelta.base.spark.library_sessions import (
+    IN_UTC,
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
     TABLE_SETTINGS,
+    Evaluation,
 )
 from sparkdelta.base.spark.spark_engine import Ability
 from sparkdelta.base.storage.local_log import LocalLogStore
@@ -139,13 +141,10 @@ class ConnectEngine(ConnectCatalog):
     def write_session(self) -> AbstractContextManager[SparkSession]:
         return connect_sibling(self.spark, TABLE_SETTINGS)
 
-    def in_table_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
-        return nullcontext(rows)  # rows of a `write_session`, which has these settings
-
-    def in_conversion_session(
+    def in_table_session(
         self,
         rows: DataFrame,
-        time_zone: str,  # noqa: ARG002 - that of the session
+        evaluation: Evaluation = IN_UTC,  # noqa: ARG002 - rows of a `write_session`, which has it
     ) -> AbstractContextManager[DataFrame]:
         return nullcontext(rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ except ImportError:  # a pure Spark Connect client
 else:
     SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
-_TIME_ZONE = "spark.sql.session.timeZone"
+_TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 
 UTC = "UTC"
 """The time zone of a table's expressions, and of conversions unless an enabled session asks for
@@ -60,7 +61,7 @@ session.
 
 TABLE_SETTINGS = {
     **_NAMES,
-    "spark.sql.ansi.enabled": "true",
+    _ANSI: "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
     _TIME_ZONE: UTC,
@@ -89,9 +90,35 @@ def session_time_zone(spark: SparkSession) -> str:
     return str(spark.conf.get(_TIME_ZONE))
 
 
-def conversion_settings(time_zone: str) -> dict[str, str]:
-    """Return the settings of a session that converts values in a time zone."""
-    return {**TABLE_SETTINGS, _TIME_ZONE: time_zone}
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The settings by which a table's expressions are evaluated and values converted.
+
+    Attributes
+    ----------
+    time_zone
+        The time zone of casts between timestamps, dates and strings.
+    ansi
+        False if values that cannot be converted become null, as without ANSI mode.
+    """
+
+    time_zone: str = UTC
+    ansi: bool = True
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """All settings of a session that evaluates so."""
+        ansi = "true" if self.ansi else "false"
+        return {**TABLE_SETTINGS, _TIME_ZONE: self.time_zone, _ANSI: ansi}
+
+
+IN_UTC = Evaluation()
+"""The evaluation by our own functions, in every session."""
+
+
+def session_evaluation(spark: SparkSession) -> Evaluation:
+    """Return the evaluation of a session's own expressions."""
+    return Evaluation(session_time_zone(spark), str(spark.conf.get(_ANSI)).lower() == "true")
 
 
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
@@ -119,7 +146,7 @@ _ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 
 _CATALOG = "spark.sql.catalog."
 _OF_QUERIES = (
-    "spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers",
+    _ANSI, "spark.sql.ansi.doubleQuotedIdentifiers",
     "spark.sql.ansi.enforceReservedKeywords", "spark.sql.caseSensitive", "spark.sql.timestampType",
 )  # fmt: skip
 """Settings that change the meaning of queries: a view without them was created with the default."""

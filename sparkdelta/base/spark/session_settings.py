@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.schema.store_assignment import StoreAssignment
 from sparkdelta.base.spark.enabled_sessions import is_enabled
+from sparkdelta.base.spark.library_sessions import (
+    IN_UTC,
+    UTC,
+    Evaluation,
+    session_evaluation,
+    session_time_zone,
+)
 from sparkdelta.exceptions import DeltaError
 
 _DELTA = "spark.databricks.delta"
@@ -27,6 +35,7 @@ _TXN_VERSION = f"{_DELTA}.write.txnVersion"
 _TXN_RESET = f"{_DELTA}.write.txnVersion.autoReset.enabled"
 _CATALOG = f"{_DELTA}.catalog.update.enabled"
 _DEFAULTS = f"{_DELTA}.properties.defaults."
+_STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,25 @@ def overwrites_partitions() -> bool:
 def evolves_schemas() -> bool:
     """Return True if writes and merges add the columns that a table does not have."""
     return (_setting(_EVOLUTION) or "").lower() == "true"
+
+
+def store_assignment() -> StoreAssignment:
+    """Return the policy by which statements convert values to the types of columns."""
+    return StoreAssignment((_setting(_STORE_ASSIGNMENT) or "ANSI").upper())
+
+
+def followed_time_zone() -> str:
+    """Return the time zone of timestamp partition values that have none."""
+    spark = _session()
+    return UTC if spark is None else session_time_zone(spark)
+
+
+def rule_evaluation() -> Evaluation:
+    """Return the settings by which a table's constraints, generated and default columns are
+    evaluated.
+    """
+    spark = _session()
+    return IN_UTC if spark is None else session_evaluation(spark)
 
 
 def updates_catalog() -> bool:

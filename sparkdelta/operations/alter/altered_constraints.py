@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from sparkdelta.base.protocol.property_rules import CONSTRAINT
 from sparkdelta.base.schema.table_constraints import Constraint, RowRules
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.session_settings import rule_evaluation
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.commit.conflict_rules import ReadSet
@@ -96,6 +97,6 @@ def _check_rows(snapshot: Snapshot, expression: str) -> None:
 def _violating_rows(snapshot: Snapshot, expression: str) -> DataFrame:
     rows = snapshot.scan().rows_with()
     engine = engine_of(rows.sparkSession)
-    with engine.in_table_session(rows) as ours:
+    with engine.in_table_session(rows, rule_evaluation()) as ours:
         violating = ours.filter(is_not_true(F.expr(expression)))
     return engine.rebind_to_session(violating)

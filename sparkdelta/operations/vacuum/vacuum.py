@@ -23,6 +23,7 @@ from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.progress import progress as shown_progress
+from sparkdelta.base.spark.session_settings import follows_settings
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError, StorageError
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
@@ -242,7 +243,11 @@ def vacuum_table(found: Snapshot, wanted: VacuumOptions) -> VacuumResult:
     spark, start = found.log.spark, time.monotonic_ns()
     now_ms = time.time_ns() // 1_000_000
     retention_ms = vacuum_retention_ms(
-        wanted.retention_hours, found.properties, path=found.path, is_checked=wanted.check_retention
+        wanted.retention_hours,
+        found.properties,
+        path=found.path,
+        is_checked=wanted.check_retention,
+        raises_short=follows_settings(),
     )
     before_ms = now_ms - retention_ms
     with (

@@ -60,7 +60,12 @@ def visible_paths(partition_columns: Collection[str], properties: Mapping[str, s
 
 
 def vacuum_retention_ms(
-    hours: float | None, properties: Mapping[str, str], *, path: str, is_checked: bool
+    hours: float | None,
+    properties: Mapping[str, str],
+    *,
+    path: str,
+    is_checked: bool,
+    raises_short: bool = False,
 ) -> int:
     """Return the retention period of a run in milliseconds.
 
@@ -70,6 +75,8 @@ def vacuum_retention_ms(
         By default that of `delta.deletedFileRetentionDuration`.
     is_checked
         True if it must not be shorter than the property.
+    raises_short
+        True if one that is shorter, but not 0, is raised to the property's, as in delta-spark.
 
     Raises
     ------
@@ -86,6 +93,8 @@ def vacuum_retention_ms(
     if not 0 <= hours < math.inf:
         raise DeltaError.of("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", path=path, hours=hours)
     wanted = int(hours * HOUR_MS)
+    if raises_short and hours:
+        return max(wanted, least)
     if is_checked and wanted < least:
         raise DeltaError.of(
             "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",

@@ -8,7 +8,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata, PROTOCOL.md#a
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,9 +20,15 @@ from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_features import check_managed
 from sparkdelta.base.protocol.table_properties import target_file_size
 from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.session_settings import follows_settings
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import DeltaError, InvalidArgumentError, MetadataChangedException
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    DeltaError,
+    InvalidArgumentError,
+    MetadataChangedException,
+)
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.application_transactions import (
     application_transactions,
@@ -177,10 +183,12 @@ class _Attempt:
         root, where = store.table_root, options.replace_where
         change = written_table(rows.schema, options, snapshot, path=root)
         check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
-        matched = match_rows(rows.schema, change.after, path=root, rounds=options.rounds)
+        matched = match_rows(rows.schema, change.after, path=root, converts=options.converts)
         check_expressions(spark, change.after.schema, matched.rules)
         if snapshot is None and where is not None:  # there is nothing to replace
-            parse_deterministic_where(spark, where, change.after, operation=_REPLACE_WHERE)
+            ignored = (ColumnNotFoundError,) if follows_settings() else ()
+            with suppress(*ignored):
+                parse_deterministic_where(spark, where, change.after, operation=_REPLACE_WHERE)
         if not options.data_change and (change.changes_metadata or matched.identities):
             raise DeltaError.of(
                 "DELTA_DATA_CHANGE_FALSE", path=root, what="it also changes the table metadata"
@@ -220,7 +228,10 @@ class _Attempt:
     def _conformed(self, rows: DataFrame) -> DataFrame:
         spark, where, path = rows.sparkSession, self.options.replace_where, self.store.table_root
         conformed = cast_and_validate(rows, self.matched, self.change.after, spark=spark, path=path)
-        return conformed if where is None else require(conformed, where, spark=spark)
+        # delta-spark lets the first rows of a table be any.
+        if where is None or (self.snapshot is None and follows_settings()):
+            return conformed
+        return require(conformed, where, spark=spark)
 
     def _written(
         self, new: DataFrame, replaced: RowSelection | None, stage: Staging | None

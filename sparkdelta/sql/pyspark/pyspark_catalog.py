@@ -27,6 +27,7 @@ from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.sql.grammar.statement_grammar import no_v2_command, not_allowed
 from sparkdelta.sql.statements.cached_tables import cache_table, is_cached, uncache_table
+from sparkdelta.sql.statements.cached_views import CachedView
 from sparkdelta.sql.statements.descriptions import show_partitions
 from sparkdelta.sql.statements.maintenance_statements import drop_table, truncate_table
 from sparkdelta.sql.statements.options import is_delta, table_properties
@@ -247,19 +248,43 @@ def list_partitions(table: StatementTable) -> list[Any]:
     ]
 
 
-@_of_delta_table
-def cache(table: StatementTable, storageLevel: StorageLevel | None = None) -> None:
+def _cached_view(catalog: Catalog, name: str) -> CachedView | None:
+    """Return the permanent view of a name that reads Delta tables, in a session that is enabled."""
+    spark: SparkSession = catalog._sparkSession
+    try:
+        return CachedView.find(spark, table_name(name)) if is_enabled(spark) else None
+    except InvalidArgumentError:  # Spark explains the error in the name
+        return None
+
+
+def cache(
+    original: Original, catalog: Catalog, tableName: str, storageLevel: StorageLevel | None = None
+) -> None:
     """Replace ``Catalog.cacheTable``."""
-    cache_table(table.spark, table.path, storageLevel)
+    table, given = _delta_table(catalog, tableName), () if storageLevel is None else (storageLevel,)
+    if table is not None:
+        cache_table(table.spark, table.path, storageLevel)
+    elif (view := _cached_view(catalog, tableName)) is not None:
+        view.cache(storageLevel)
+    else:
+        original(catalog, tableName, *given)
 
 
-@_of_delta_table
-def uncache(table: StatementTable) -> None:
+def uncache(original: Original, catalog: Catalog, tableName: str) -> None:
     """Replace ``Catalog.uncacheTable``."""
-    uncache_table(table.spark, table.path)
+    table = _delta_table(catalog, tableName)
+    if table is not None:
+        uncache_table(table.spark, table.path)
+    elif (view := _cached_view(catalog, tableName)) is not None:
+        view.uncache()
+    else:
+        original(catalog, tableName)
 
 
-@_of_delta_table
-def is_in_cache(table: StatementTable) -> bool:
+def is_in_cache(original: Original, catalog: Catalog, tableName: str) -> bool:
     """Replace ``Catalog.isCached``."""
-    return is_cached(table.spark, table.path)
+    table = _delta_table(catalog, tableName)
+    if table is not None:
+        return is_cached(table.spark, table.path)
+    view = _cached_view(catalog, tableName)
+    return bool(original(catalog, tableName)) if view is None else view.is_cached()

@@ -104,10 +104,10 @@ def save_as_table(
         writer.partitionBy(partitionBy)
     state = builders.writer(writer)
     table = NewTable.of(spark, table_name(name), given_location(state.options))
-    rounds = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
+    converts = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
     with named(table, spark):
         pyspark_writing.save(
-            state, table.path, defines_table=True, is_managed=table.is_managed, rounds=rounds
+            state, table.path, defines_table=True, is_managed=table.is_managed, converts=converts
         )
 
 
@@ -127,9 +127,8 @@ def insert_into(
         overwrites = overwrite
     mode, snapshot = "overwrite" if overwrites else "append", load_snapshot(spark, path)
     with follow_settings(spark):
-        insertion, time_zone = Insertion(evolves=evolves_schemas()), session_time_zone(spark)
-        rows = inserted_rows(state.rows, snapshot, insertion, time_zone=time_zone)
-        pyspark_writing.save(replace(state, rows=rows, mode=mode), path, rounds=True)
+        rows = inserted_rows(state.rows, snapshot, Insertion(evolves=evolves_schemas()))
+        pyspark_writing.save(replace(state, rows=rows, mode=mode), path, converts=True)
 
 
 def _create(mode: str, *, requires_table: bool = False) -> Replacement:

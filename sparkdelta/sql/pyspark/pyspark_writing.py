@@ -80,17 +80,19 @@ def _save(state: WriterState, path: str, more: Mapping[str, Any]) -> None:
 
 def _arguments(state: WriterState, *, mode: str) -> dict[str, Any]:
     """Return the options of a writer. Other modes than overwrite ignore ``overwriteSchema``,
-    ``replaceWhere`` and dynamic partition overwrite, which many programs set for all writes.
+    ``replaceWhere`` and dynamic partition overwrite, which many programs set for all writes, and
+    ``replaceWhere`` counts more than ``overwriteSchema``.
     """
     spark = state.rows.sparkSession
     options, properties = table_properties(state.options)
     found = arguments(options, WRITE, function=_FUNCTION)
     overwrites = mode.lower() == "overwrite"
     if not overwrites:
-        found.pop("overwrite_schema", None)
         found.pop("replace_where", None)
         if found.get("partition_overwrite_mode", "").lower() == "dynamic":
             del found["partition_overwrite_mode"]
+    if not overwrites or "replace_where" in found:
+        found.pop("overwrite_schema", None)
     return {
         "compression": None,
         **with_settings(found, overwrites=overwrites, partition_by=state.partition_by),
@@ -105,20 +107,26 @@ def create_as(state: WriterState, path: str, *, mode: str, **more: Any) -> None:
     Parameters
     ----------
     mode
-        As of `sparkdelta.write_delta`; ``overwrite`` defines the table anew.
+        As of `sparkdelta.write_delta`; ``overwrite`` defines the table anew, or with
+        ``replaceWhere`` overwrites rows of it.
     more
         Members of `WriteOptions`.
     """
-    with follow_settings(state.rows.sparkSession):
+    spark = state.rows.sparkSession
+    with follow_settings(spark):
+        found = _arguments(state, mode=mode)
+        defines = mode == "overwrite" and "replace_where" not in found
+        if mode == "overwrite" and not defines and DeltaTable.isDeltaTable(spark, path):
+            found["properties"] = {}
         options = WriteOptions.spelled(
             **{
-                **_arguments(state, mode=mode),
+                **found,
                 "mode": mode,
                 "partition_overwrite_mode": "static",
                 "partition_by": state.partition_by,
                 "cluster_by": state.cluster_by,
                 "defines_table": True,
-                "replaces_table": mode == "overwrite",
+                "replaces_table": defines,
                 **more,
             }
         )
@@ -140,7 +148,7 @@ def write_into(
         found["partition_overwrite_mode"] = "dynamic" if overwrites_partitions else "static"
         if replace_where is not None:
             found["replace_where"] = replace_where
-        found.update(mode=mode, requires_table=True, properties={}, rounds=True)
+        found.update(mode=mode, requires_table=True, properties={}, converts=True)
         write(state.rows, path, WriteOptions.spelled(**found))
 
 

@@ -15,6 +15,7 @@ from sparkdelta.base.predicates.resolved_names import UnusableError, find_column
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.schema.column_ids import without_ids
 from sparkdelta.base.schema.table_schema import as_nullable, type_of_path
+from sparkdelta.base.spark.session_settings import follows_settings
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter.alter_table import alter
 from sparkdelta.operations.alter.altered_columns import (
@@ -89,7 +90,8 @@ def _keys(parser: Parser) -> list[str]:
 
 @statement("UNSET TBLPROPERTIES", line="if_exists=[IF EXISTS] names", rules=_CLAUSES, names=_keys)
 def _unset_properties(table: StatementTable, names: list[str], *, if_exists: bool = False) -> None:
-    _alter(table).unset_properties(names, if_exists=if_exists)
+    ignores_missing = if_exists or follows_settings()  # as delta-spark does
+    _alter(table).unset_properties(names, if_exists=ignores_missing)
 
 
 @statement("ADD CONSTRAINT", line="name:word CHECK check:in_parentheses", rules=_CLAUSES)

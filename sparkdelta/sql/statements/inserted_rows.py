@@ -28,16 +28,14 @@ from sparkdelta.base.protocol.protocol_upgrades import (
 )
 from sparkdelta.base.schema.moment_texts import date_text, in_utc, time_text
 from sparkdelta.base.schema.sql_text import text_literal, type_text
-from sparkdelta.base.schema.store_assignment import assigned, can_assign, can_convert
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.library_sessions import Evaluation, session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, NonPartitionColumnReferenceError
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, tokenize
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import table_name
-from sparkdelta.table.rows.column_binding import with_values
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _FILLED_BY_TABLE = {GENERATION_EXPRESSION, IDENTITY_START}
@@ -81,18 +79,11 @@ class Insertion:
         return [name for name in names if name_key(name) not in others]
 
 
-def inserted_rows(
-    rows: DataFrame, snapshot: Snapshot, insertion: Insertion, *, time_zone: str
-) -> DataFrame:
+def inserted_rows(rows: DataFrame, snapshot: Snapshot, insertion: Insertion) -> DataFrame:
     """Return the rows of a query under the names of the table's columns.
 
     As other columns that an INSERT does not name, partition columns get nulls, unless the table
     fills them.
-
-    Parameters
-    ----------
-    time_zone
-        In which strings are converted to other types, which a write does not do.
 
     Raises
     ------
@@ -101,7 +92,7 @@ def inserted_rows(
     InvalidArgumentError
         It has a column by name whose value PARTITION gives.
     """
-    found = _converted(_named_rows(rows, snapshot, insertion), snapshot, time_zone)
+    found = _typed_nulls(_named_rows(rows, snapshot, insertion), snapshot)
     given = {name_key(name) for name in found.columns}
     nulls = {
         each.name: F.lit(None).cast(each.dataType)
@@ -163,23 +154,15 @@ def _with_constants(rows: DataFrame, insertion: Insertion) -> DataFrame:
     return rows.withColumns(constants) if constants else rows
 
 
-def _converted(rows: DataFrame, snapshot: Snapshot, time_zone: str) -> DataFrame:
-    """Return rows with the values that the table's columns of the same names can take.
-
-    Unlike `sparkdelta.write_delta`, an INSERT converts strings to other types, and raises an error
-    where a string cannot be converted.
-    """
+def _typed_nulls(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
+    """Return the rows; columns of nulls without a type have the types of the table's columns."""
     fields = {name_key(field.name): field.dataType for field in snapshot.schema.fields}
-    values = {}
-    for field in rows.schema.fields:
-        name, given, wanted = field.name, field.dataType, fields.get(name_key(field.name))
-        if wanted is None:
-            continue
-        if isinstance(given, NullType):
-            values[name] = f"CAST({quoted(name)} AS {type_text(wanted)})"
-        elif not can_assign(given, wanted) and can_convert(given, wanted):
-            values[name] = assigned(quoted(name), given, wanted, column=name)
-    return with_values(rows, values, time_zone=time_zone)
+    nulls = {
+        field.name: F.lit(None).cast(fields[name_key(field.name)])
+        for field in rows.schema.fields
+        if isinstance(field.dataType, NullType) and name_key(field.name) in fields
+    }
+    return rows.withColumns(nulls) if nulls else rows
 
 
 def partition_condition(
@@ -226,7 +209,7 @@ def _constant(spark: SparkSession, text: str, wanted: DataType, time_zone: str) 
     given = frame.schema["value"].dataType
     if given == wanted or not {type(given), type(wanted)} & {TimestampType}:
         return value
-    with engine_of(spark).in_conversion_session(frame, time_zone) as theirs:
+    with engine_of(spark).in_table_session(frame, Evaluation(time_zone)) as theirs:
         converted = theirs.selectExpr(f"CAST(value AS {type_text(wanted)}) AS value")
     shown = converted.selectExpr(f"{unzoned_text('value', wanted)} AS value")
     [(constant,)] = read_rows(shown, what="values of partitions", bound=1)

@@ -167,13 +167,17 @@ def asks_for_changes(options: Mapping[str, str]) -> bool:
     return any(_truth(n, text) for n, text in options.items() if n.lower() in wanted)
 
 
+def names_version(options: Mapping[str, str]) -> bool:
+    """Return True if the options of a read have a version or time."""
+    names = {name.lower() for name in READ}
+    return any(name.lower() in names for name in options)
+
+
 def check_no_version(options: Mapping[str, str]) -> None:
     """Refuse a version or time among the options of a read of changes."""
-    names = {name.lower() for name in READ}
-    for name in options:
-        if name.lower() in names:
-            problem = "changes are read between two versions; give startingVersion"
-            raise InvalidArgumentError(argument=name, problem=problem)
+    if names_version(options):
+        problem = "changes are read between two versions; give startingVersion"
+        raise InvalidArgumentError(argument=" or ".join(READ), problem=problem)
 
 
 def arguments(

@@ -20,10 +20,11 @@ from sparkdelta.base.schema.table_schema import as_nullable, quoted
 from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DeltaError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.grammar.parser import Name, syntax_error
 from sparkdelta.sql.grammar.relations import Relation, common_names, relations
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
+from sparkdelta.sql.statements.options import asks_for_changes, names_version
 from sparkdelta.sql.statements.reading import latest_rows, read, read_stream_with
 from sparkdelta.table.listing.table_names import (
     name_not_found,
@@ -110,6 +111,20 @@ class SparkSql:
             )
         query = tokenize(view.text) if len(self.views) < MAX_DEPTH else None
         return query is not None and bool(self._within(view).tables(query))
+
+    def paths_of(self, view: StoredView) -> list[str]:
+        """Return the paths of the tables of which a view reads the latest version."""
+        query, paths = tokenize(view.text), dict[str, None]()
+        assert query is not None
+        within = self._within(view)
+        for relation, named in within.tables(query):
+            if isinstance(named, StoredView):
+                paths |= dict.fromkeys(within.paths_of(named))
+            elif named is not None and not (relation.version or relation.timestamp):
+                path, version, time = split_path(self.spark, named)
+                if version is None and time is None:
+                    paths[path] = None
+        return list(paths)
 
     def view_rows(self, view: StoredView) -> DataFrame:
         """Return the rows of a view that reads a Delta table."""
@@ -198,15 +213,15 @@ class SparkSql:
             return read_stream_with(self.spark, named, relation.options or {})
         user = self.user or self.spark
         has_one = relation.version is not None or relation.timestamp is not None
-        if relation.options is not None:
-            if has_one:
-                raise DeltaError.of(
-                    "DELTA_STATEMENT_NOT_SUPPORTED", statement="a version or time beside WITH"
-                )
+        if relation.options is not None and not has_one:
             return read(user, named, relation.options, function="WITH")
         path, version, time = split_path(self.spark, named)
-        if has_one and (version is not None or time is not None):
+        options = relation.options or {}
+        if has_one and (version is not None or time is not None or names_version(options)):
             raise DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
+        if asks_for_changes(options):
+            problem = "changes are read between two versions; give startingVersion"
+            raise InvalidArgumentError(argument="readChangeFeed", problem=problem)
         if relation.version is not None:
             version = _version(relation.version)
         elif relation.timestamp is not None:

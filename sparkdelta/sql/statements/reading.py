@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkdelta.api.reading_and_writing import latest_version, read_changes, read_delta
 from sparkdelta.api.streams import read_stream
 from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.statements.cached_tables import cached_rows
 from sparkdelta.sql.statements.options import (
@@ -42,6 +43,11 @@ def read(
     DeltaError
         The table cannot be read; see `sparkdelta.read_delta`.
     """
+    with follow_settings(spark):
+        return _read(spark, path, options, function)
+
+
+def _read(spark: SparkSession, path: str, options: Mapping[str, str], function: str) -> DataFrame:
     path, version, time = split_path(spark, path)
     if asks_for_changes(options):
         others = [*READS_CHANGES, *READ]
@@ -73,7 +79,8 @@ def read_stream_with(spark: SparkSession, path: str, options: Mapping[str, str])
     """
     found = arguments(options, READ_STREAM, function=_STREAM_FUNCTION)
     _convert_times(spark, found)
-    return read_stream(spark, path, **found)
+    with follow_settings(spark):
+        return read_stream(spark, path, **found)
 
 
 def _convert_times(spark: SparkSession, found: dict[str, Any]) -> None:
@@ -87,5 +94,6 @@ def latest_rows(spark: SparkSession, path: str) -> DataFrame:
     """Return the rows of the latest version of a table, by Spark's cache if it has them; in an
     enabled session, of the latest version whenever a query runs.
     """
-    rows = cached_rows(spark, path)
-    return latest_version(spark, path) if rows is None else rows
+    with follow_settings(spark):
+        rows = cached_rows(spark, path)
+        return latest_version(spark, path) if rows is None else rows

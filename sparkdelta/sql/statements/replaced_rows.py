@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.base.schema.store_assignment import can_convert
 from sparkdelta.base.schema.table_schema import field_named, quoted
+from sparkdelta.base.spark.session_settings import store_assignment
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.table.definition.schema_changes import with_merged_schema
 from sparkdelta.table.listing.table_names import table_name
@@ -59,19 +60,20 @@ def replace_equal(
     if evolves:
         change = with_merged_schema(unchanged_table(snapshot), inserted.schema, path=snapshot.path)
         schema = change.after.schema
-    names, conversions = [], {}
-    for column in columns:
-        name = ".".join(table_name(column))
+    names, conversions, policy = [], {}, store_assignment()
+    for text in columns:
+        name = ".".join(table_name(text))
         given, field = field_named(inserted.schema, name), field_named(schema, name)
         if given is None or field is None:
             raise ColumnNotFoundError(column=name, available=inserted.columns)
-        if can_convert(given.dataType, field.dataType):
-            text = column_value(WrittenColumn(field, given.name), inserted.schema)
-            if text != quoted(given.name):
-                conversions[given.name] = text
+        if can_convert(given.dataType, field.dataType, policy=policy):
+            column = WrittenColumn(field, given.name)
+            value = column_value(column, inserted.schema, policy=policy)
+            if value != quoted(given.name):
+                conversions[given.name] = value
         names.append(quoted(given.name))
     replace_matching(
-        with_values(inserted, conversions, time_zone=time_zone).alias(SOURCE),
+        with_values(inserted, conversions, time_zone=time_zone, policy=policy).alias(SOURCE),
         table.alias(_TARGET),
         " AND ".join(f"{_TARGET}.{name} = {SOURCE}.{name}" for name in names),
         values={name: f"{SOURCE}.{name}" for name in values},

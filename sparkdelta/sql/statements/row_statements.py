@@ -241,11 +241,9 @@ def _insert(
     time_zone = table.sql.time_zone
     given, _ = table_properties(options or {})  # which count when a table is created
     found = arguments(given, WRITE, function="WITH")
-    evolves = found.pop("merge_schema", evolves_schemas()) or evolves
-    if found.pop("overwrite_schema", False):
-        raise DeltaError.of(
-            "DELTA_STATEMENT_NOT_SUPPORTED", statement="INSERT with the option overwriteSchema"
-        )
+    # The columns of the table come first, in their types: overwriteSchema only adds others.
+    adds = found.pop("overwrite_schema", False) and overwrites
+    evolves = found.pop("merge_schema", evolves_schemas()) or evolves or adds
     replaces = replace_using is not None or replace_on is not None
     if replaces and found:
         kind = "INSERT with REPLACE and other options than mergeSchema"
@@ -263,6 +261,8 @@ def _insert(
             "DELTA_STATEMENT_NOT_SUPPORTED",
             statement="INSERT with replaceWhere and another condition",
         )
+    if not overwrites:
+        found.pop("replace_where", None)
     if queries is None:
         rows = table.sql.query(with_defaults(query, table, insertion))
     else:
@@ -292,10 +292,6 @@ def _insert(
         mode="overwrite" if overwrites else "append",
         requires_table=True,
         time_zone=time_zone,
-        rounds=True,
+        converts=True,
     )
-    write(
-        inserted_rows(rows, table.snapshot, insertion, time_zone=time_zone),
-        table.path,
-        write_options,
-    )
+    write(inserted_rows(rows, table.snapshot, insertion), table.path, write_options)

@@ -31,6 +31,7 @@ from sparkdelta.sql.grammar.scripts import Block, parse_script
 from sparkdelta.sql.grammar.statement_grammar import Statement, parse
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
 from sparkdelta.sql.statements import alter_statements, row_statements
+from sparkdelta.sql.statements.cached_views import cache_or_uncache_view
 from sparkdelta.sql.statements.create_statements import create, create_clone, create_like
 from sparkdelta.sql.statements.maintenance_statements import convert
 from sparkdelta.sql.statements.queries import Located, SparkSql
@@ -134,7 +135,8 @@ def run_sql(
     except StatementSyntaxError as error:
         raise refused or error from None
     if statement is None and not read:
-        return no_rows(spark) if create_or_rename_view(sql, parsed) else passed_on()
+        is_done = create_or_rename_view(sql, parsed) or cache_or_uncache_view(sql, parsed)
+        return no_rows(spark) if is_done else passed_on()
     if refused is not None:
         raise refused
     if statement is None or path is None:

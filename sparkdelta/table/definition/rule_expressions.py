@@ -22,6 +22,7 @@ from sparkdelta.base.schema.store_assignment import can_assign
 from sparkdelta.base.schema.table_constraints import RowRules, row_rules
 from sparkdelta.base.schema.table_schema import as_nullable
 from sparkdelta.base.spark.error_log import unlogged_errors
+from sparkdelta.base.spark.session_settings import rule_evaluation
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.log.configuration import TableConfiguration
@@ -152,7 +153,8 @@ def _uses(spark: SparkSession, schema: StructType, expression: str, column: str)
         [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields if f.name != column]
     )
     try:
-        with engine_of(spark).in_table_session(spark.createDataFrame([], others)) as ours:
+        empty = spark.createDataFrame([], others)
+        with engine_of(spark).in_table_session(empty, rule_evaluation()) as ours:
             _ = ours.select(F.expr(expression)).schema
     except DeltaError:
         raise
@@ -182,7 +184,7 @@ def check_expressions(spark: SparkSession, schema: StructType, rules: RowRules) 
             )
     if rules.defaults:
         empty = spark.createDataFrame([], StructType())
-        with engine_of(spark).in_table_session(empty) as ours:
+        with engine_of(spark).in_table_session(empty, rule_evaluation()) as ours:
             _ = ours.select(*map(F.expr, rules.defaults.values())).schema
 
 
@@ -195,10 +197,10 @@ def _checked(
         return {}
     columns = [StructField(f.name, as_nullable(f.dataType)) for f in schema.fields]
     theirs = spark.createDataFrame([], StructType(columns))
-    frames, engine = {}, engine_of(spark)
+    frames, engine, evaluation = {}, engine_of(spark), rule_evaluation()
     for name, text in expressions.items():
         try:
-            with engine.in_table_session(theirs) as ours:
+            with engine.in_table_session(theirs, evaluation) as ours:
                 frames[name] = ours.select(F.expr(text))
             _ = frames[name].schema  # Spark Connect analyzes a plan when it is asked for
         except DeltaError:

@@ -53,9 +53,9 @@ class WriteOptions:
         True if history shows a table that the rows create or replace, not a write.
     replaces_table
         With `overwrite`: True if the rows and these options define the table anew.
-    rounds
-        True if values may be rounded or cut off to the types of the columns, as by SQL, streams and
-        writes into tables by name.
+    converts
+        True if values are converted to the types of the columns as by SQL, streams and writes into
+        tables by name: by the store assignment policy. Else digits must not be lost.
     is_managed
         With `defines_table`: True if history shows that the session catalog manages the table.
     time_zone
@@ -84,7 +84,7 @@ class WriteOptions:
     requires_table: bool = False
     is_managed: bool = False
     time_zone: str = UTC
-    rounds: bool = False
+    converts: bool = False
 
     def __post_init__(self) -> None:
         self._check_types()

@@ -17,7 +17,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.base.schema.sql_text import is_name, text_literal, type_text
-from sparkdelta.base.schema.store_assignment import assigned, can_convert, field_of
+from sparkdelta.base.schema.store_assignment import (
+    StoreAssignment,
+    assigned,
+    can_convert,
+    field_of,
+    is_up_cast,
+)
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.exceptions import DeltaError
 
@@ -103,6 +109,7 @@ def assigned_rows(
     clause_column: str | None = None,
     kept: Collection[str] = (),
     adds_fields: bool = False,
+    policy: StoreAssignment = StoreAssignment.ANSI,
 ) -> AssignedRows:
     """Return the rows with the values of a table's columns, and their conversion to the types of
     these.
@@ -128,10 +135,12 @@ def assigned_rows(
         Other columns of `rows` to keep, after the table's columns.
     adds_fields
         True if the table's schema evolves, see `can_convert`.
+    policy
+        The policy by which values are converted, as of `assigned`.
 
     Raises
     ------
-    DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION
+    DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION, CANNOT_UP_CAST_DATATYPE
         A value cannot be converted to the type of its column.
     """
     if current is None:
@@ -156,7 +165,7 @@ def assigned_rows(
             continue
         now = _column(evaluated.schema, _CURRENT + field.name) if field.name in needed else None
         texts = [
-            _Conversion(evaluated.schema, index, adds_fields).text(
+            _Conversion(evaluated.schema, index, adds_fields, policy).text(
                 each[field.name], field, now, (field.name,)
             )
             for index, each in enumerate(clauses)
@@ -213,6 +222,7 @@ class _Conversion:
     evaluated: StructType
     clause: int
     adds_fields: bool
+    policy: StoreAssignment
 
     def text(
         self,
@@ -242,15 +252,26 @@ class _Conversion:
             return f"named_struct({', '.join(members)})"
         if isinstance(value, Assigned):
             given = _column(self.evaluated, _value_name(self.clause, path))
-            if not can_convert(given[1], field.dataType, adds_fields=self.adds_fields):
-                raise DeltaError.of(
-                    "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
-                    column=column,
-                    value_type=given[1].simpleString(),
-                    column_type=field.dataType.simpleString(),
-                )
+            self._check_type(given[1], field.dataType, column)
             kept = current if value.keeps_fields else None
-            return assigned(*given, field.dataType, column=column, kept=kept)
+            return assigned(*given, field.dataType, column=column, kept=kept, policy=self.policy)
         if value is Origin.KEPT and current is not None:
             return assigned(*current, field.dataType, column=column)
         return f"CAST(NULL AS {type_text(field.dataType)})"
+
+    def _check_type(self, given: DataType, wanted: DataType, column: str) -> None:
+        policy, adds_fields = self.policy, self.adds_fields
+        if not can_convert(given, wanted, adds_fields=adds_fields, policy=policy):
+            raise DeltaError.of(
+                "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+                column=column,
+                value_type=given.simpleString(),
+                column_type=wanted.simpleString(),
+            )
+        if policy is StoreAssignment.STRICT and not is_up_cast(given, wanted):
+            raise DeltaError.of(
+                "CANNOT_UP_CAST_DATATYPE",
+                column=column,
+                table_type=wanted.simpleString(),
+                row_type=given.simpleString(),
+            )

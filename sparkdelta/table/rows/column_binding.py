@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.schema.store_assignment import StoreAssignment
 from sparkdelta.base.schema.table_constraints import Identity, RowRules, row_rules
-from sparkdelta.base.schema.table_schema import quoted, stored_schema
+from sparkdelta.base.schema.table_schema import as_nullable, quoted, stored_schema
 from sparkdelta.base.schema.written_schema import (
     check_columns,
     matched_columns,
 )
-from sparkdelta.base.spark.library_sessions import UTC
+from sparkdelta.base.spark.library_sessions import IN_UTC, UTC, Evaluation
+from sparkdelta.base.spark.session_settings import rule_evaluation, store_assignment
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.writable import check_table_writable
@@ -46,10 +49,13 @@ class ColumnBinding:
         The table's columns, each with the column of the rows that it gets its values from.
     rules
         The constraints, defaults, generated and identity columns of the table.
+    policy
+        The policy by which values are converted to the types of the columns.
     """
 
     columns: tuple[WrittenColumn, ...]
     rules: RowRules
+    policy: StoreAssignment = StoreAssignment.ANSI
 
     @property
     def identities(self) -> dict[str, Identity]:
@@ -61,22 +67,22 @@ class ColumnBinding:
 
 
 def match_rows(
-    rows: StructType, table: TableConfiguration, *, path: str, rounds: bool = False
+    rows: StructType, table: TableConfiguration, *, path: str, converts: bool = False
 ) -> ColumnBinding:
     """Match the columns of rows with the table's columns, and check that it can take them.
 
     Parameters
     ----------
-    rounds
-        As of `matched_columns`.
+    converts
+        As of `WriteOptions`.
 
     Raises
     ------
     DELTA_WRITE_NOT_IMPLEMENTED, DELTA_ICEBERG_COMPAT_VIOLATION, DELTA_UNSUPPORTED_DATA_TYPES,
     InvalidColumnNameError
         No rows can be written into the table.
-    DELTA_METADATA_MISMATCH, DELTA_FAILED_TO_MERGE_FIELDS, DELTA_MISSING_NOT_NULL_COLUMN_VALUE,
-    DELTA_PARTITION_COLUMN_NOT_FOUND
+    DELTA_METADATA_MISMATCH, DELTA_FAILED_TO_MERGE_FIELDS, CANNOT_UP_CAST_DATATYPE,
+    DELTA_MISSING_NOT_NULL_COLUMN_VALUE, DELTA_PARTITION_COLUMN_NOT_FOUND
         These rows cannot be written into it.
     DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
         They have values for an identity column that is GENERATED ALWAYS.
@@ -85,8 +91,11 @@ def match_rows(
     if table.schema.fields:
         check_columns(table.schema, any_names=table.is_mapped)
     stored_schema(table.schema)
+    policy = StoreAssignment.EXACT
+    if converts:
+        policy = _policy(rows, table.schema)
     matched = matched_columns(
-        table.schema, rows, path=path, any_names=table.is_mapped, rounds=rounds
+        table.schema, rows, path=path, any_names=table.is_mapped, policy=policy
     )
     columns = tuple(WrittenColumn(field, source) for field, source in matched)
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
@@ -108,37 +117,55 @@ def match_rows(
             raise DeltaError.of(
                 "DELTA_PARTITION_COLUMN_NOT_FOUND", column=name, available=rows.names
             )
-    return ColumnBinding(columns, rules)
+    return ColumnBinding(columns, rules, policy)
+
+
+def _policy(rows: StructType, table: StructType) -> StoreAssignment:
+    """Return the policy of the session, which is asked only where a conversion is needed."""
+    types = {name_key(field.name): as_nullable(field.dataType) for field in table.fields}
+    for field in rows.fields:
+        if types.get(name_key(field.name)) != as_nullable(field.dataType):
+            return store_assignment()
+    return StoreAssignment.ANSI
 
 
 def converted_rows(rows: DataFrame, matched: ColumnBinding, *, time_zone: str) -> DataFrame:
     """Return the rows with their columns converted to the types of the table's in a time zone; in
-    UTC, `conform` does this.
+    UTC, `conform` does this, except by policy LEGACY.
     """
-    if time_zone == UTC:
+    if time_zone == UTC and matched.policy is not StoreAssignment.LEGACY:
         return rows
     values = {}
     for column in matched.columns:
         if column.source is not None:
-            text = column_value(column, rows.schema)
+            text = column_value(column, rows.schema, policy=matched.policy)
             if text != quoted(column.source):
                 values[column.source] = text
-    return with_values(rows, values, time_zone=time_zone)
+    return with_values(rows, values, time_zone=time_zone, policy=matched.policy)
 
 
-def with_values(rows: DataFrame, values: Mapping[str, str], *, time_zone: str) -> DataFrame:
+def with_values(
+    rows: DataFrame,
+    values: Mapping[str, str],
+    *,
+    time_zone: str,
+    policy: StoreAssignment = StoreAssignment.ANSI,
+) -> DataFrame:
     """Return the rows with columns replaced by conversions of them, which are made in a time zone.
 
     Parameters
     ----------
     values
         SQL by the names of columns.
+    policy
+        The policy of the conversions.
     """
     if not values:
         return rows
     texts = (f"{values.get(name, quoted(name))} AS {quoted(name)}" for name in rows.columns)
     engine = engine_of(rows.sparkSession)
-    with engine.in_conversion_session(rows, time_zone) as theirs:
+    evaluation = Evaluation(time_zone, policy is not StoreAssignment.LEGACY)
+    with engine.in_table_session(rows, evaluation) as theirs:
         converted = theirs.selectExpr(*texts)
     return engine.rebind_to_session(converted)
 
@@ -164,6 +191,7 @@ def conform_assignments(
     rows, clauses, kept, current, clause_column, adds_fields
         As of `assigned_rows`.
     """
+    policy = store_assignment()
     assigned = assigned_rows(
         rows,
         table.schema,
@@ -172,11 +200,13 @@ def conform_assignments(
         clause_column=clause_column,
         kept=kept,
         adds_fields=adds_fields,
+        policy=policy,
     )
     matched = _match_assigned(table, clauses, path=path, clause_column=clause_column)
     evaluated, columns = assigned.evaluated, assigned.columns
-    if time_zone != UTC:
-        with engine_of(spark).in_conversion_session(evaluated, time_zone) as theirs:
+    evaluation = Evaluation(time_zone, policy is not StoreAssignment.LEGACY)
+    if evaluation != IN_UTC:
+        with engine_of(spark).in_table_session(evaluated, evaluation) as theirs:
             evaluated, columns = theirs.selectExpr(*columns), ()
     conformed = cast_and_validate(
         evaluated, matched, table, spark=spark, path=path, kept=kept, columns=columns
@@ -219,8 +249,7 @@ def cast_and_validate(
     kept: Sequence[str] = (),
     columns: Sequence[str] = (),
 ) -> DataFrame:
-    """Return the rows in the table's columns: cast, in UTC, filled in, and checked where they are
-    written.
+    """Return the rows in the table's columns: cast, filled in, and checked where they are written.
 
     Parameters
     ----------
@@ -229,7 +258,10 @@ def cast_and_validate(
     kept
         Columns of the rows to keep after the table's columns.
     """
-    with engine_of(spark).in_table_session(rows) as ours:
+    rules = matched.rules
+    is_plain = not (rules.constraints or rules.defaults or rules.generated)
+    evaluation = IN_UTC if is_plain else rule_evaluation()
+    with engine_of(spark).in_table_session(rows, evaluation) as ours:
         if columns:
             ours = ours.selectExpr(*columns)
         conformed = conformed_rows(

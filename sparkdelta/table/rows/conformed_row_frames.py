@@ -21,7 +21,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from sparkdelta.base.schema.row_checks import forbidden_values
 from sparkdelta.base.schema.sql_text import type_text
-from sparkdelta.base.schema.store_assignment import assigned
+from sparkdelta.base.schema.store_assignment import StoreAssignment, assigned
 from sparkdelta.base.schema.table_constraints import Identity, RowRules
 from sparkdelta.base.schema.table_schema import quoted, without_collations, without_void
 from sparkdelta.exceptions import DeltaError
@@ -128,18 +128,23 @@ def conformed_rows(
     return filled if not violations else _checked(filled, violations)
 
 
-def column_value(column: WrittenColumn, rows: StructType) -> str:
+def column_value(
+    column: WrittenColumn, rows: StructType, *, policy: StoreAssignment = StoreAssignment.ANSI
+) -> str:
     """Return SQL for the source of a column, converted to the column's type.
 
     Parameters
     ----------
     rows
         The schema of the rows, which have the source.
+    policy
+        As of `assigned`.
     """
     field = column.field
     assert column.source is not None
     source, given = quoted(column.source), rows[column.source].dataType
-    return assigned(source, given, without_collations(field.dataType), column=field.name)
+    wanted = without_collations(field.dataType)
+    return assigned(source, given, wanted, column=field.name, policy=policy)
 
 
 def retyped_rows(

@@ -10,7 +10,7 @@ from functools import cached_property
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, TimestampType
 
 from sparkdelta.base.predicates.predicate_rules import Predicate
 from sparkdelta.base.protocol.actions import Metadata, Protocol
@@ -23,7 +23,9 @@ from sparkdelta.base.schema.partition_value_frames import is_time_zone
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.progress import progress
+from sparkdelta.base.spark.session_settings import followed_time_zone
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.checksum.version_checksum_frames import file_bins
@@ -393,7 +395,7 @@ def open_snapshot(
     *,
     version: Version | None = None,
     options: Mapping[str, str] | None = None,
-    partition_time_zone: str = "UTC",
+    partition_time_zone: str = UTC,
     shows_progress: bool = False,
     without: Collection[str] = (),
     store: LogStore | None = None,
@@ -402,6 +404,9 @@ def open_snapshot(
 
     Parameters
     ----------
+    partition_time_zone
+        The time zone of timestamp partition values that have none; for UTC that of the session,
+        if delta-spark's interfaces follow one.
     without
         Names of checkpoints, compactions and version checksums to ignore.
     store
@@ -416,11 +421,17 @@ def open_snapshot(
     state = TableState(
         _marked(loaded.log) if version is None else loaded.log,
         loaded.configuration,
-        partition_time_zone,
+        _time_zone(partition_time_zone, loaded.configuration),
         loaded.num_files,
         shows_progress=shows_progress,
     )
     return Snapshot(state, loaded.checksum)
+
+
+def _time_zone(zone: str, configuration: TableConfiguration) -> str:
+    """Return the time zone of partition values; the session is asked only if some need one."""
+    types = [field.dataType for field in configuration.partition_fields]
+    return followed_time_zone() if zone == UTC and TimestampType() in types else zone
 
 
 def find_snapshot(spark: SparkSession, store: LogStore) -> Snapshot | None:
@@ -439,7 +450,7 @@ def _marked(log: LogReader) -> LogReader:
 
 def check_time_zone(spark: SparkSession, zone: str) -> None:
     """Refuse an invalid time zone, with which every timestamp would seem invalid."""
-    if zone == "UTC":
+    if zone == UTC:
         return
     is_known = isinstance(zone, str) and zone.strip() != ""  # which would be the session's
     if is_known:

@@ -101,6 +101,26 @@ def test_values(name, good, bad):
         assert raised.value.argument == f"delta.{name}"
 
 
+def test_universal_format_is_refused_and_its_settings_are_stored():
+    """As delta-spark does without the libraries of these formats."""
+    given = {
+        "delta.universalFormat.enabledFormats": "",
+        "delta.universalFormat.config.iceberg.X": "1",
+    }
+    assert requested_properties(given).configuration == {
+        "delta.universalFormat.enabledFormats": "",
+        "delta.universalformat.config.iceberg.x": "1",
+    }
+    for formats in ("iceberg", "hudi, iceberg"):
+        with raises("DELTA_UNIVERSAL_FORMAT_VIOLATION"):
+            requested_properties({"delta.universalformat.enabledFormats": formats})
+    with pytest.raises(InvalidArgumentError):
+        requested_properties({"delta.universalFormat.enabledFormats": "x"})
+    for name in ("delta.universalFormat.other", "delta.coordinatedCommits.tableConf-preview"):
+        with raises("DELTA_UNKNOWN_CONFIGURATION"):
+            requested_properties({name: "1"})
+
+
 def test_property_values_must_be_texts():
     with pytest.raises(InvalidArgumentError):
         requested_properties({"delta.appendOnly": True})

@@ -265,7 +265,7 @@ def broken(builder: Any, how: str) -> Any:
         "a name": lambda b: b.tableName("a..b"),
         "twice": lambda b: b.addColumn("A", "INT"),
         "a bad name": lambda b: b.addColumn("a b", "INT"),
-        "a bad type": lambda b: b.addColumn("b", "ARRAY<VARCHAR(3)>"),
+        "a bad type": lambda b: b.addColumn("b", "ARRAY<INTERVAL DAY>"),
         "partition": lambda b: b.partitionedBy("b"),
         "property": lambda b: b.property("delta.appendOnli", "true"),
         "iceberg": lambda b: b.property("delta.feature.icebergWriterCompatV3", "supported"),

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, StringType
 
-from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
+from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.exceptions import DeltaError
 from tests.support.log_writer import write_commit
 from tests.support.settings import settings
@@ -144,6 +145,29 @@ def test_not_null_at_every_level(spark, table_path, value, column) -> None:  # t
     error = refused(spark, sql, table_path)
     assert error.getCondition() == "DELTA_NOT_NULL_CONSTRAINT_VIOLATED"
     assert column in error.message
+
+
+def test_texts_of_bounded_length_are_declared_within_other_types(
+    spark: SparkSession, table_path: str
+) -> None:
+    """The metadata is Spark's, as delta-spark stores it."""
+    builder = DeltaTable.create(spark).location(table_path)
+    builder = builder.addColumn("a", "ARRAY<VARCHAR(3)>")
+    builder.addColumn("m", "MAP<STRING, STRUCT<`x-y`: CHAR(2), n: INT>>").execute()
+    alter_table(spark, table_path).add_column("s", "STRUCT<c: VARCHAR(1)>")
+    schema = load_snapshot(spark, table_path).schema
+    declared = {f.name: f.metadata["__CHAR_VARCHAR_TYPE_STRING"] for f in schema.fields}
+    assert declared == {
+        "a": "array<varchar(3)>",
+        "m": "map<string, struct<`x-y`: char(2), `n`: int>>",
+        "s": "struct<c:varchar(1)>",
+    }
+    assert schema["a"].dataType == ArrayType(StringType())
+    row = "SELECT array({}) AS a, map('k', named_struct('x-y', {}, 'n', 1)) AS m"
+    append(spark, row.format("'abc'", "'ab'"), table_path)
+    for values in (("'abcd'", "'ab'"), ("'abc'", "'abc'")):
+        error = refused(spark, row.format(*values), table_path)
+        assert error.getCondition() == "DELTA_EXCEED_CHAR_VARCHAR_LIMIT"
 
 
 def test_texts_of_bounded_length(spark: SparkSession, table_path: str) -> None:
