@@ -25,11 +25,11 @@ class Suite:
         The arguments of pytest.
     checkout
         The variable that names the directory in which they run; without it, they are skipped.
-        None for a project of ours, in the directory of the suite's name.
+        None for tests of ours.
     plugin
         A module beside this one that pytest loads.
-    variables
-        Of their environment.
+    variables, settings
+        Of their environment, and of Spark.
     distribution
         A package and its version that the tests ask pip's metadata for.
     spark
@@ -42,10 +42,11 @@ class Suite:
 
     title: str
     requirements: tuple[str, ...]
-    tests: tuple[str, ...] = ("checks.py",)
+    tests: tuple[str, ...]
     checkout: str | None = None
     plugin: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     distribution: tuple[str, str] | None = None
     spark: str | None = None
     passed: int
@@ -87,6 +88,9 @@ _IBIS = (
     "sqlglot<30",
 )
 
+# Newer versions of dbt-core download a part of theirs from a site of its own.
+DBT = ("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0")
+
 _SIZES = "expects the size of an older Spark's files"
 _IN_THE_JVM = "asks Spark's catalog inside the JVM, which knows no Delta tables"
 
@@ -94,6 +98,7 @@ SUITES = {
     "mack": Suite(
         title="mack 0.5.0: our tests",
         requirements=(*_PYTEST, "mack==0.5.0"),
+        tests=("mack_project/checks.py",),
         passed=9,
     ),
     "mack-suite": Suite(
@@ -109,7 +114,12 @@ SUITES = {
             "test_rename_delta_table": _IN_THE_JVM,
         },
     ),
-    "kedro": Suite(title="kedro-datasets 9.6.0: our tests", requirements=_KEDRO, passed=4),
+    "kedro": Suite(
+        title="kedro-datasets 9.6.0: our tests",
+        requirements=_KEDRO,
+        tests=("kedro_project/checks.py",),
+        passed=4,
+    ),
     "kedro-suite": Suite(
         title="kedro-datasets: its tests of Delta and Databricks datasets",
         requirements=(*_KEDRO, "matplotlib", "moto"),
@@ -118,7 +128,13 @@ SUITES = {
         distribution=("delta-spark", "4.4.0"),
         passed=38,
     ),
-    "ibis": Suite(title="ibis 12.0.0: our tests", requirements=_IBIS, spark="4.0", passed=5),
+    "ibis": Suite(
+        title="ibis 12.0.0: our tests",
+        requirements=_IBIS,
+        tests=("ibis_project/checks.py",),
+        spark="4.0",
+        passed=5,
+    ),
     "ibis-suite": Suite(
         title="ibis: its tests of Delta tables",
         requirements=(
@@ -137,24 +153,24 @@ SUITES = {
     "pandas_on_spark": Suite(
         title="pandas on Spark: our tests",
         requirements=("pytest", "pandas<3", "pyarrow"),
+        tests=("pandas_on_spark_project/checks.py",),
         passed=7,
     ),
     "pandera": Suite(
         title="pandera 0.35.0: our tests",
         requirements=("pytest", "pandera==0.35.0", "pandas<3", "pyarrow"),
+        tests=("pandera_project/checks.py",),
         passed=5,
     ),
     "great_expectations": Suite(
         title="great_expectations 1.24.1: our tests",
         requirements=("pytest", "great_expectations==1.24.1", "pandas<3", "pyarrow"),
+        tests=("great_expectations_project/checks.py",),
         passed=3,
     ),
     "dbt-suite": Suite(
         title="dbt-spark 1.11.0: its functional tests of basics, clones, merges and constraints",
-        requirements=(
-            *("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0", "dbt-tests-adapter==1.20.0"),
-            *("pytest", "pytest-mock", "freezegun"),
-        ),
+        requirements=(*(*DBT, "dbt-tests-adapter==1.20.0", "pytest", "pytest-mock", "freezegun"),),
         tests=(
             *("-p", "delta_profile", "--profile", "delta"),
             *("-k", "not Pyodbc and not HTTP and not Quoted"),  # of other connections
@@ -188,3 +204,17 @@ SUITES = {
         },
     ),
 }
+
+_FAST = tuple(SUITES[name] for name in ("mack", "pandera", "pandas_on_spark"))
+FAST = Suite(
+    title="Two builds of dbt, and tests of ours, in one session",
+    requirements=(
+        *DBT,
+        *dict.fromkeys(package for suite in _FAST for package in suite.requirements),
+    ),
+    tests=(
+        *("--import-mode=importlib", "dbt_project/checks.py"),
+        *(test for suite in _FAST for test in suite.tests),
+    ),
+    passed=6 + sum(suite.passed for suite in _FAST),
+)
