@@ -31,6 +31,7 @@ PROJECTS = Path(__file__).resolve().parent
 _SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     " -Dderby.system.durability=test",
+    "spark.databricks.delta.snapshotPartitions": "2",  # of delta-spark
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from tests.versions import PINNED
 
@@ -63,6 +64,15 @@ class Suite:
         return [self.title, str(self.passed), "" if compared is None else str(compared), others]
 
 
+class _DbtSuite(TypedDict):
+    """The fields that the suites of dbt-spark share."""
+
+    requirements: tuple[str, ...]
+    checkout: str
+    plugin: str
+    variables: Mapping[str, str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Peer:
     """delta-spark, as the settings of a session and the packages that it needs."""
@@ -90,6 +100,14 @@ _IBIS = (
 
 # Newer versions of dbt-core download a part of theirs from a site of its own.
 DBT = ("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0")
+
+_DBT_PYTEST = ("-p", "delta_profile", "--profile", "delta")
+_DBT_SUITE = _DbtSuite(
+    requirements=(*DBT, "dbt-tests-adapter==1.20.0", "pytest", "pytest-mock", "freezegun"),
+    checkout="DBT_SPARK_CHECKOUT",
+    plugin="delta_profile",
+    variables={"DBT_DATABRICKS_HOST_NAME": "none", "DBT_DATABRICKS_TOKEN": "none"},
+)
 
 _SIZES = "expects the size of an older Spark's files"
 _IN_THE_JVM = "asks Spark's catalog inside the JVM, which knows no Delta tables"
@@ -169,39 +187,52 @@ SUITES = {
         passed=3,
     ),
     "dbt-suite": Suite(
-        title="dbt-spark 1.11.0: its functional tests of basics, clones, merges and constraints",
-        requirements=(*(*DBT, "dbt-tests-adapter==1.20.0", "pytest", "pytest-mock", "freezegun"),),
+        title="dbt-spark 1.11.0: its functional tests of basics, schema changes and predicates",
         tests=(
-            *("-p", "delta_profile", "--profile", "delta"),
-            *("-k", "not Pyodbc and not HTTP and not Quoted"),  # of other connections
+            *_DBT_PYTEST,
             "tests/functional/adapter/test_basic.py",
+            "tests/functional/adapter/incremental/test_incremental_merge_exclude_columns.py",
+            "tests/functional/adapter/incremental/test_incremental_on_schema_change.py",
+            "tests/functional/adapter/incremental/test_incremental_predicates.py",
+        ),
+        passed=20,
+        **_DBT_SUITE,
+    ),
+    "dbt-delta-suite": Suite(
+        title="dbt-spark: its functional tests of strategies, unique keys, clones, constraints, "
+        "comments and stored failures, with Delta as the default format",
+        tests=(
+            *_DBT_PYTEST,
+            *("-k", "not Pyodbc and not HTTP and not ConstraintQuoted"),  # of other connections
             "tests/functional/adapter/test_constraints.py",
             "tests/functional/adapter/dbt_clone",
-            "tests/functional/adapter/incremental",
+            "tests/functional/adapter/incremental/test_incremental_unique_id.py",
+            "tests/functional/adapter/incremental_strategies",
+            "tests/functional/adapter/persist_docs",
+            "tests/functional/adapter/test_store_test_failures.py",
         ),
-        checkout="DBT_SPARK_CHECKOUT",
-        plugin="delta_profile",
-        variables={"DBT_DATABRICKS_HOST_NAME": "none", "DBT_DATABRICKS_TOKEN": "none"},
-        passed=23,
+        settings={"spark.sql.sources.default": "delta"},
+        passed=24,
         failures={
-            "test_can_clone_true": "replaces a table that has rows by a shallow clone",
+            "test_can_clone_true": "replaces a table that has rows by a shallow clone, which "
+            "fails with delta-spark, too",
             **dict.fromkeys(
                 (
                     *("test__constraints_ddl", "test__constraints_enforcement_rollback"),
                     "test__model_constraints_ddl",
                 ),
-                "`SET NOT NULL` for an existing column",
+                "`SET NOT NULL` for a nullable column, which fails with delta-spark, too",
             ),
             **dict.fromkeys(
                 (
-                    *("test__empty_unique_key_list", "test__one_unique_key"),
-                    *("test__no_unique_keys", "test__empty_str_unique_key"),
-                    *("test__unary_unique_key_list", "test__duplicated_unary_unique_key_list"),
-                    *("test__trinary_unique_key_list", "test__trinary_unique_key_list_no_update"),
+                    *("test__one_unique_key", "test__unary_unique_key_list"),
+                    *("test__duplicated_unary_unique_key_list", "test__trinary_unique_key_list"),
+                    "test_tests_run_successfully_and_are_stored_as_expected",
                 ),
-                "a string for a date in Spark's own table",
+                "dbt-spark's method `session` writes a null of a seed as the text `None`",
             ),
         },
+        **_DBT_SUITE,
     ),
 }
 
