@@ -52,7 +52,7 @@ test-versions: java ## Test the core on each version of Spark; VERSIONS='4.0.0 4
 	$(PYTHON) tests/versions.py --workers $(WORKERS) $(VERSIONS)
 
 .PHONY: clients
-clients: java ## Run programs on Delta tables: dbt, SQLMesh, kedro and others; CLIENTS='dbt mack' for two
+clients: java ## Run programs on Delta tables: dbt, SQLMesh, kedro and others; CLIENTS='dbt mack' for two, or fast
 	$(PYTHON) -m tests.clients $(CLIENTS)
 
 .PHONY: bench

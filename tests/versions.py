@@ -118,7 +118,7 @@ def make_environment(name: str, interpreter: str, *packages: str) -> str:
         return str(python)
     shutil.rmtree(directory, ignore_errors=True)
     subprocess.run([interpreter, "-m", "venv", directory], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", *packages]
+    install = [python, "-m", "pip", "install", "--quiet", "--no-compile", *packages]
     subprocess.run(install, cwd=ROOT, check=True)
     stamp.touch()
     return str(python)

@@ -3,7 +3,8 @@
 ``python3 -m tests.clients dbt pandera`` runs two of them; by default all run. Each has a virtual
 environment of its own, and runs as a user would run it, by ``sparkdelta run``. dbt and SQLMesh
 build projects of ours with changing data. For the others, pytest runs tests: ours, or those of the
-program in a checkout that a variable names. Needs nothing but Python.
+program in a checkout that a variable names. ``fast`` runs some of ours in one environment and one
+session. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -21,10 +22,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients.suites import PEER, SUITES, Suite
+from tests.clients.suites import DBT, FAST, PEER, SUITES, Suite
 from tests.versions import make_environment
 
 PROJECTS = Path(__file__).resolve().parent
+
+# The tables are small, and each JVM lives shortly.
+_SETTINGS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -Dderby.system.durability=test",
+    "spark.databricks.delta.snapshotPartitions": "2",  # of delta-spark
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,10 @@ def _dbt(build: int) -> tuple[str, ...]:
     return ("dbt", "build", *days, "--vars", json.dumps({"build": build}))
 
 
-def _nothing(_project: Path, _step: int) -> None:
-    """Change nothing."""
+def _keep_state(project: Path, step: int) -> None:
+    """Keep what dbt wrote about its last build, for `dbt clone`."""
+    if step == 3:
+        shutil.copytree(project / "target", project / "state")
 
 
 def _change_model(project: Path, step: int) -> None:
@@ -69,11 +81,15 @@ def _change_model(project: Path, step: int) -> None:
 _PLAN = ("sqlmesh", "plan", "--auto-apply", "--no-prompts")
 
 CLIENTS = {
-    # Newer versions of dbt-core download a part of theirs from a site of its own.
     "dbt": Client(
-        ("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0"),
-        (*map(_dbt, (1, 2, 3)), ("dbt", "docs", "generate"), ("dbt", "show", "--select", "orders")),
-        _nothing,
+        DBT,
+        (
+            *map(_dbt, (1, 2, 3)),
+            ("dbt", "clone", "--state", "state", "--target", "copies"),
+            ("dbt", "docs", "generate"),
+            ("dbt", "show", "--select", "orders"),
+        ),
+        _keep_state,
         {
             "SELECT id, customer FROM shop.appended": [
                 [1, "ann"], [2, "bob"], [3, "ann"], [4, "eve"], [5, "eve"], [6, "eve"],
@@ -82,6 +98,10 @@ CLIENTS = {
             "SELECT id FROM shop.overwritten": [[1], [2], [3], [4], [5], [6]],
             "SELECT id FROM shop.daily": [[1], [2], [3], [4], [5], [6]],
             "SELECT customer, orders FROM shop.customers": [["ann", 2], ["bob", 1], ["eve", 3]],
+            "SELECT id FROM shop_copies.orders": [[1], [2], [3], [4], [5], [6]],
+            "SELECT customer, orders FROM shop_copies.customers": [
+                ["ann", 2], ["bob", 1], ["eve", 3],
+            ],
             "SELECT id, count(*) FROM shop.orders_history GROUP BY id": [
                 [1, 3], [2, 1], [3, 1], [4, 1], [5, 1], [6, 1],
             ],
@@ -114,18 +134,19 @@ print(json.dumps([sorted(map(list, spark.sql(q).collect())) for q in json.loads(
 def main() -> int:
     """Run the clients that the command line names; return an exit code."""
     names = [*CLIENTS, *SUITES]
+    suites = {**SUITES, "fast": FAST}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("clients", nargs="*", help=", ".join(names))
+    parser.add_argument("clients", nargs="*", help=", ".join([*names, "fast"]))
     parser.add_argument("--spark", default="4.3", help="the version of PySpark")
     peer = "run the suites on delta-spark instead, whose JARs Spark downloads"
     parser.add_argument("--delta-spark", action="store_true", help=peer)
     arguments = parser.parse_args()
-    unknown = set(arguments.clients) - set(names)
+    unknown = set(arguments.clients) - {*CLIENTS, *suites}
     if unknown:
         parser.error(f"not among the clients: {', '.join(sorted(unknown))}")
     problems = []
     for name in arguments.clients or names:
-        suite = SUITES.get(name)
+        suite = suites.get(name)
         if suite is None and arguments.delta_spark:
             continue
         if suite is not None and suite.checkout and suite.checkout not in os.environ:
@@ -151,7 +172,7 @@ def _run_suite(name: str, suite: Suite, spark: str) -> list[str]:
     binaries = Path(make_environment(f"client-{name}", sys.executable, *packages)).parent
     if suite.distribution:
         _declare(binaries, *suite.distribution)
-    failed, passed = _test_results(name, suite, binaries, str(binaries / "sparkdelta"), "run")
+    failed, passed = _test_results(suite, binaries, "sparkdelta", "run", "pytest")
     problems = [f"{name}: {test} fails" for test in sorted(failed - suite.failures.keys())]
     problems += [f"{name}: {test} passes now" for test in sorted(suite.failures.keys() - failed)]
     if passed != suite.passed:
@@ -163,10 +184,7 @@ def _run_suite_on_delta_spark(name: str, suite: Suite) -> list[str]:
     """Run the tests of a suite on delta-spark; return where they do not pass as it says."""
     packages = *PEER.requirements, *suite.requirements
     binaries = Path(make_environment(f"peer-{name}", sys.executable, *packages)).parent
-    with tempfile.TemporaryDirectory() as settings:
-        lines = [f"{setting} {value}" for setting, value in PEER.settings.items()]
-        (Path(settings) / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
-        failed, passed = _test_results(name, suite, binaries, SPARK_CONF_DIR=settings)
+    failed, passed = _test_results(suite, binaries, "pytest", settings=PEER.settings)
     print(*(f"{name}: {test} fails with delta-spark" for test in sorted(failed)), sep="\n")
     if passed == suite.with_delta_spark:
         return []
@@ -183,22 +201,21 @@ def _declare(binaries: Path, package: str, version: str) -> None:
 
 
 def _test_results(
-    name: str, suite: Suite, binaries: Path, *runner: str, **variables: str
+    suite: Suite, binaries: Path, *pytest: str, settings: Mapping[str, str] | None = None
 ) -> tuple[set[str], int]:
     """Run the tests of a suite; return the names of failed tests and the number of passed ones."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "project"
-        if suite.checkout:
-            ignored = shutil.ignore_patterns(".git", ".venv*")
-            shutil.copytree(os.environ[suite.checkout], directory, symlinks=True, ignore=ignored)
-        else:
-            shutil.copytree(PROJECTS / f"{name}_project", directory)
+        ignored = shutil.ignore_patterns(".git", ".venv*")
+        checkout = os.environ[suite.checkout] if suite.checkout else PROJECTS
+        shutil.copytree(checkout, directory, symlinks=True, ignore=ignored)
         if suite.plugin:
             shutil.copy(PROJECTS / f"{suite.plugin}.py", directory)
         report = Path(scratch) / "report.xml"
         options = ["-o", "addopts=", "-q", "--tb=short", f"--junitxml={report}"]
-        variables = {**suite.variables, **variables, "PYTHONPATH": str(directory)}
-        _execute(directory, binaries, [*runner, "pytest", *options, *suite.tests], variables)
+        variables = {**suite.variables, "PYTHONPATH": str(directory)}
+        command = [*pytest, *options, *suite.tests]
+        _execute(directory, binaries, command, variables, {**suite.settings, **(settings or {})})
         if not report.exists():
             return {"pytest itself"}, 0
         cases = list(ET.parse(report).getroot().iter("testcase"))
@@ -234,8 +251,7 @@ def _run(name: str, client: Client, spark: str) -> list[str]:
 def _in_project(
     project: Path, binaries: Path, *arguments: str, stdout: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    command = [str(binaries / "sparkdelta"), "run", *arguments]
-    return _execute(project, binaries, command, {}, stdout)
+    return _execute(project, binaries, ["sparkdelta", "run", *arguments], {}, {}, stdout)
 
 
 def _execute(
@@ -243,12 +259,21 @@ def _execute(
     binaries: Path,
     command: list[str],
     variables: Mapping[str, str],
+    settings: Mapping[str, str],
     stdout: int | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, **variables}
-    if command[0] == "pytest":
-        command = [str(binaries / "pytest"), *command[1:]]
+    """Run a program of an environment, with settings of Spark."""
+    configuration = directory.parent / "conf"
+    configuration.mkdir(exist_ok=True)
+    lines = [f"{setting} {value}\n" for setting, value in {**_SETTINGS, **settings}.items()]
+    (configuration / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
+    environment = {
+        **os.environ,
+        "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
+        "SPARK_CONF_DIR": str(configuration),
+        **variables,
+    }
+    command = [str(binaries / command[0]), *command[1:]]
     return subprocess.run(command, cwd=directory, env=environment, stdout=stdout, check=False)
 
 

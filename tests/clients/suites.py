@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from tests.versions import PINNED
 
@@ -25,11 +26,11 @@ class Suite:
         The arguments of pytest.
     checkout
         The variable that names the directory in which they run; without it, they are skipped.
-        None for a project of ours, in the directory of the suite's name.
+        None for tests of ours.
     plugin
         A module beside this one that pytest loads.
-    variables
-        Of their environment.
+    variables, settings
+        Of their environment, and of Spark.
     distribution
         A package and its version that the tests ask pip's metadata for.
     spark
@@ -42,10 +43,11 @@ class Suite:
 
     title: str
     requirements: tuple[str, ...]
-    tests: tuple[str, ...] = ("checks.py",)
+    tests: tuple[str, ...]
     checkout: str | None = None
     plugin: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     distribution: tuple[str, str] | None = None
     spark: str | None = None
     passed: int
@@ -60,6 +62,15 @@ class Suite:
         others = "; ".join(f"{names}: {reason}" for reason, names in reasons.items())
         compared = self.with_delta_spark
         return [self.title, str(self.passed), "" if compared is None else str(compared), others]
+
+
+class _DbtSuite(TypedDict):
+    """The fields that the suites of dbt-spark share."""
+
+    requirements: tuple[str, ...]
+    checkout: str
+    plugin: str
+    variables: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +98,17 @@ _IBIS = (
     "sqlglot<30",
 )
 
+# Newer versions of dbt-core download a part of theirs from a site of its own.
+DBT = ("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0")
+
+_DBT_PYTEST = ("-p", "delta_profile", "--profile", "delta")
+_DBT_SUITE = _DbtSuite(
+    requirements=(*DBT, "dbt-tests-adapter==1.20.0", "pytest", "pytest-mock", "freezegun"),
+    checkout="DBT_SPARK_CHECKOUT",
+    plugin="delta_profile",
+    variables={"DBT_DATABRICKS_HOST_NAME": "none", "DBT_DATABRICKS_TOKEN": "none"},
+)
+
 _SIZES = "expects the size of an older Spark's files"
 _IN_THE_JVM = "asks Spark's catalog inside the JVM, which knows no Delta tables"
 
@@ -94,6 +116,7 @@ SUITES = {
     "mack": Suite(
         title="mack 0.5.0: our tests",
         requirements=(*_PYTEST, "mack==0.5.0"),
+        tests=("mack_project/checks.py",),
         passed=9,
     ),
     "mack-suite": Suite(
@@ -109,7 +132,12 @@ SUITES = {
             "test_rename_delta_table": _IN_THE_JVM,
         },
     ),
-    "kedro": Suite(title="kedro-datasets 9.6.0: our tests", requirements=_KEDRO, passed=4),
+    "kedro": Suite(
+        title="kedro-datasets 9.6.0: our tests",
+        requirements=_KEDRO,
+        tests=("kedro_project/checks.py",),
+        passed=4,
+    ),
     "kedro-suite": Suite(
         title="kedro-datasets: its tests of Delta and Databricks datasets",
         requirements=(*_KEDRO, "matplotlib", "moto"),
@@ -118,7 +146,13 @@ SUITES = {
         distribution=("delta-spark", "4.4.0"),
         passed=38,
     ),
-    "ibis": Suite(title="ibis 12.0.0: our tests", requirements=_IBIS, spark="4.0", passed=5),
+    "ibis": Suite(
+        title="ibis 12.0.0: our tests",
+        requirements=_IBIS,
+        tests=("ibis_project/checks.py",),
+        spark="4.0",
+        passed=5,
+    ),
     "ibis-suite": Suite(
         title="ibis: its tests of Delta tables",
         requirements=(
@@ -137,54 +171,81 @@ SUITES = {
     "pandas_on_spark": Suite(
         title="pandas on Spark: our tests",
         requirements=("pytest", "pandas<3", "pyarrow"),
+        tests=("pandas_on_spark_project/checks.py",),
         passed=7,
     ),
     "pandera": Suite(
         title="pandera 0.35.0: our tests",
         requirements=("pytest", "pandera==0.35.0", "pandas<3", "pyarrow"),
+        tests=("pandera_project/checks.py",),
         passed=5,
     ),
     "great_expectations": Suite(
         title="great_expectations 1.24.1: our tests",
         requirements=("pytest", "great_expectations==1.24.1", "pandas<3", "pyarrow"),
+        tests=("great_expectations_project/checks.py",),
         passed=3,
     ),
     "dbt-suite": Suite(
-        title="dbt-spark 1.11.0: its functional tests of basics, clones, merges and constraints",
-        requirements=(
-            *("dbt-core>=1.10,<1.11", "dbt-spark==1.11.0", "dbt-tests-adapter==1.20.0"),
-            *("pytest", "pytest-mock", "freezegun"),
-        ),
+        title="dbt-spark 1.11.0: its functional tests of basics, schema changes and predicates",
         tests=(
-            *("-p", "delta_profile", "--profile", "delta"),
-            *("-k", "not Pyodbc and not HTTP and not Quoted"),  # of other connections
+            *_DBT_PYTEST,
             "tests/functional/adapter/test_basic.py",
+            "tests/functional/adapter/incremental/test_incremental_merge_exclude_columns.py",
+            "tests/functional/adapter/incremental/test_incremental_on_schema_change.py",
+            "tests/functional/adapter/incremental/test_incremental_predicates.py",
+        ),
+        passed=20,
+        **_DBT_SUITE,
+    ),
+    "dbt-delta-suite": Suite(
+        title="dbt-spark: its functional tests of strategies, unique keys, clones, constraints, "
+        "comments and stored failures, with Delta as the default format",
+        tests=(
+            *_DBT_PYTEST,
+            *("-k", "not Pyodbc and not HTTP and not ConstraintQuoted"),  # of other connections
             "tests/functional/adapter/test_constraints.py",
             "tests/functional/adapter/dbt_clone",
-            "tests/functional/adapter/incremental",
+            "tests/functional/adapter/incremental/test_incremental_unique_id.py",
+            "tests/functional/adapter/incremental_strategies",
+            "tests/functional/adapter/persist_docs",
+            "tests/functional/adapter/test_store_test_failures.py",
         ),
-        checkout="DBT_SPARK_CHECKOUT",
-        plugin="delta_profile",
-        variables={"DBT_DATABRICKS_HOST_NAME": "none", "DBT_DATABRICKS_TOKEN": "none"},
-        passed=23,
+        settings={"spark.sql.sources.default": "delta"},
+        passed=24,
         failures={
-            "test_can_clone_true": "replaces a table that has rows by a shallow clone",
+            "test_can_clone_true": "replaces a table that has rows by a shallow clone, which "
+            "fails with delta-spark, too",
             **dict.fromkeys(
                 (
                     *("test__constraints_ddl", "test__constraints_enforcement_rollback"),
                     "test__model_constraints_ddl",
                 ),
-                "`SET NOT NULL` for an existing column",
+                "`SET NOT NULL` for a nullable column, which fails with delta-spark, too",
             ),
             **dict.fromkeys(
                 (
-                    *("test__empty_unique_key_list", "test__one_unique_key"),
-                    *("test__no_unique_keys", "test__empty_str_unique_key"),
-                    *("test__unary_unique_key_list", "test__duplicated_unary_unique_key_list"),
-                    *("test__trinary_unique_key_list", "test__trinary_unique_key_list_no_update"),
+                    *("test__one_unique_key", "test__unary_unique_key_list"),
+                    *("test__duplicated_unary_unique_key_list", "test__trinary_unique_key_list"),
+                    "test_tests_run_successfully_and_are_stored_as_expected",
                 ),
-                "a string for a date in Spark's own table",
+                "dbt-spark's method `session` writes a null of a seed as the text `None`",
             ),
         },
+        **_DBT_SUITE,
     ),
 }
+
+_FAST = tuple(SUITES[name] for name in ("mack", "pandera", "pandas_on_spark"))
+FAST = Suite(
+    title="Two builds of dbt, and tests of ours, in one session",
+    requirements=(
+        *DBT,
+        *dict.fromkeys(package for suite in _FAST for package in suite.requirements),
+    ),
+    tests=(
+        *("--import-mode=importlib", "dbt_project/checks.py"),
+        *(test for suite in _FAST for test in suite.tests),
+    ),
+    passed=6 + sum(suite.passed for suite in _FAST),
+)
