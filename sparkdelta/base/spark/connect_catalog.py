@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
+from weakref import WeakSet
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -17,6 +18,8 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import set_up
 from sparkdelta.base.spark.named_source import NamedOnly
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+
+_siblings: WeakSet[SparkSession] = WeakSet()
 
 _LINE = r"^{}: (.*)$"
 
@@ -145,6 +148,7 @@ def connect_sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
     sibling = cast(SparkSession, ConnectSession(connection=connection))
     try:
         set_up(sibling, settings)
+        _siblings.add(sibling)
         yield sibling
     finally:
         client = sibling.client
@@ -153,6 +157,11 @@ def connect_sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
         # PySpark closes it again when the session is collected. In 4.0.0, in a thread of gRPC, that
         # waits forever for a request of another session.
         client.close = lambda: None  # type: ignore[method-assign]
+
+
+def is_sibling(spark: SparkSession) -> bool:
+    """Return True if a session is of this library, see `connect_sibling`."""
+    return spark in _siblings
 
 
 def _line(text: str | None, key: str) -> str | None:

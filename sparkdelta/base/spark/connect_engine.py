@@ -16,8 +16,9 @@ from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan
 from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
-from sparkdelta.base.spark import connect_storage
+from sparkdelta.base.spark import connect_plans, connect_storage
 from sparkdelta.base.spark.connect_catalog import ConnectCatalog, connect_sibling
+from sparkdelta.base.spark.connect_conditions import parse_match_terms
 from sparkdelta.base.spark.connect_storage import ConnectLogStore
 from sparkdelta.base.spark.library_sessions import (
     IN_UTC,
@@ -25,7 +26,9 @@ from sparkdelta.base.spark.library_sessions import (
     SHUFFLE_PARTITIONS,
     TABLE_SETTINGS,
     Evaluation,
+    session_time_zone,
 )
+from sparkdelta.base.spark.match_terms import MatchTerms
 from sparkdelta.base.spark.spark_engine import Ability
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
@@ -179,17 +182,45 @@ class ConnectEngine(ConnectCatalog):
     def is_local_data(self, frame: DataFrame) -> bool:  # noqa: ARG002
         return False
 
-    def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:  # noqa: ARG002
-        return rows  # whose columns know the plan that they come from
+    def with_columns_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        return connect_plans.with_columns_of(rows, like)
+
+    def with_attributes_of(self, rows: DataFrame, like: DataFrame) -> DataFrame:
+        return connect_plans.standing_for(rows, like)
+
+    def columns_used(self, frame: DataFrame, rows: DataFrame) -> list[str]:  # noqa: ARG002
+        return rows.columns  # Spark leaves out those that are not used
+
+    def match_terms(
+        self,
+        filtered: DataFrame,
+        target: DataFrame,  # noqa: ARG002 - only needed for plans
+        source: DataFrame,
+        schema: StructType,
+        *,
+        alias: str,
+    ) -> MatchTerms:
+        plan: Any = filtered
+        columns = source.schema.fields[: len(source.columns) // 2]
+        return parse_match_terms(
+            plan._plan.filter,
+            schema,
+            StructType(columns),
+            alias=alias,
+            source_alias=connect_plans.alias_of(source),
+            time_zone=session_time_zone(self.spark),
+        )
 
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
-        return connect_storage.read_options_named(rows, name)
+        return connect_plans.read_options_named(rows, name)
+
+    def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
+        return connect_plans.expression_nodes(frame)
 
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
     shared_reads = has_cached_read = _refused("call back")
     describe_table = _refused("describe tables")
     define_view = is_temporary_view = parse_view = view_session = _refused("see plans")
-    columns_used = match_terms = plan_nodes = with_attributes_of = _refused("see plans")
     in_user_session = _refused("move frames")
     micro_batch = stream = _refused("run streams")
 

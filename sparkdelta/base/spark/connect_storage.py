@@ -24,6 +24,7 @@ from sparkdelta.base.parquet.parquet_options import (
 )
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
+from sparkdelta.base.spark.connect_catalog import is_sibling
 from sparkdelta.base.storage.log_store import (
     FileEntry,
     LogStore,
@@ -31,29 +32,16 @@ from sparkdelta.base.storage.log_store import (
     log_path,
     show_same_log,
 )
-from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError
+from sparkdelta.exceptions import (
+    DeltaError,
+    InvalidArgumentError,
+    StorageError,
+    StoreNotWritableError,
+)
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
-
-
-def read_options_named(rows: DataFrame, name: str) -> set[str]:
-    """Return the values of a read option in the client's plan of a DataFrame."""
-    connect_rows: Any = rows
-    values = set()
-    messages = [connect_rows._plan.to_proto(connect_rows._session.client)]
-    while messages:
-        message = messages.pop()
-        for described, value in message.ListFields():
-            if described.message_type is None:
-                continue
-            if described.message_type.GetOptions().map_entry:
-                values |= {value[key] for key in value if key == name and isinstance(key, str)}
-            elif described.is_repeated:
-                messages.extend(value)
-            else:
-                messages.append(value)
-    return values
+_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
 
 @dataclass(slots=True)
@@ -214,11 +202,23 @@ def write_parquet(
     options: Mapping[str, str],
     settings: Mapping[str, str],
 ) -> None:
-    """Write rows as `JvmScans.write_parquet` does, in a session of this write alone."""
-    sibling = rows.sparkSession
-    committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
-    for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
-        sibling.conf.set(key, value)
+    """Write rows as `JvmScans.write_parquet` does, in a session of this write alone.
+
+    Rows of the user's session, whose settings stay, can be staged, but not be data files.
+
+    Raises
+    ------
+    InvalidArgumentError
+        By a setting of the user's session, microseconds would be lost.
+    """
+    session = rows.sparkSession
+    if is_sibling(session):
+        committers = committer_settings(lambda key, default: str(session.conf.get(key, default)))
+        for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
+            session.conf.set(key, value)
+    elif str(session.conf.get(_TIMESTAMP_TYPE)).upper() == "TIMESTAMP_MILLIS":
+        problem = "rows are staged, and TIMESTAMP_MILLIS would cut their microseconds off; unset it"
+        raise InvalidArgumentError(argument=_TIMESTAMP_TYPE, problem=problem)
     writer = rows.write.options(**{**options, **WRITE_OPTIONS}).mode("error")
     writer.partitionBy(*partition_by).parquet(directory)
 

@@ -40,14 +40,9 @@ def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration
         raise DeltaError.of(
             "DELTA_CONSTRAINT_ALREADY_EXISTS", name=name, expression=table.properties[key]
         )
-    if not engine_of(spark).can("see plans"):
-        problem = (
-            "a Spark Connect client cannot check that it depends only on the row; add it from a "
-            "classic session"
-        )
-        raise InvalidArgumentError(argument="expression", problem=problem)
-    check_expressions(spark, table.schema, RowRules((Constraint(name, expression),)))
-    _check_rows(snapshot, expression)
+    with engine_of(spark).write_session() as session:
+        check_expressions(session, table.schema, RowRules((Constraint(name, expression),)))
+        _check_rows(snapshot.in_session(session), expression)
     properties = {**table.properties, f"{CONSTRAINT}{name.lower()}": expression}
     after = with_schema(table, table.schema, properties=properties)
     shown = {"name": name, "expr": expression}

@@ -18,7 +18,7 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.merge.merge_checks import check_merge
 from sparkdelta.operations.merge.merge_clauses import Clause, MergeClause, resolve_clauses
 from sparkdelta.operations.merge.merge_matching import (
@@ -102,16 +102,17 @@ def merge(
     DataFrame
         One row: num_affected_rows, num_updated_rows, num_deleted_rows, num_inserted_rows, all LONG.
     """
-    if not engine_of(spark).can("see plans"):
-        problem = "rows can only be merged from a classic session"
-        raise InvalidArgumentError(argument="source", problem=problem)
     watch = Stopwatch()
     only_inserts = all(clause.kind.is_not_matched for clause in request.clauses)
     snapshot = open_changeable(spark, path, options, only_inserts=only_inserts)
     transactions = session_transactions()
     if are_committed(snapshot, transactions):
         return _result(spark)
-    with jobs_of(snapshot.path, snapshot.version), staging(spark, snapshot.log.store) as stage:
+    with (
+        engine_of(spark).write_session() as session,
+        jobs_of(snapshot.path, snapshot.version),
+        staging(spark, snapshot.log.store) as stage,
+    ):
         with tables_read(request.source) as read:
             reads_target = are_of_table(read, snapshot)
             staged = _stage(snapshot, request, stage, reads_target=reads_target)
@@ -122,7 +123,8 @@ def merge(
             return _result(spark, matches)
         modified = _modify_files(matches)
         watch.lap("scanTimeMs")
-        with change_writer(spark, snapshot, change, modified) as writer:
+        own = snapshot.in_session(session)
+        with change_writer(session, own, change, modified) as writer:
             matches = _checked(matches, modified)
             delta = replace(
                 MergeOutput(matches, modified, writer).write(), transactions=transactions

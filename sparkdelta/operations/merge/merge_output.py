@@ -36,7 +36,7 @@ from sparkdelta.table.rows.modified_file_rows import deleted_rows
 from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.row_changes import ChangeWriter, check_row_count
 from sparkdelta.table.rows.row_delta import RowDelta
-from sparkdelta.table.rows.staged_rows import computed_once
+from sparkdelta.table.rows.staged_rows import computed_once, rows_in_session
 from sparkdelta.table.scan.scan_request import MetadataColumn
 
 MAX_BROADCAST_ROWS = 1_000_000
@@ -170,6 +170,7 @@ class MergeOutput:
             spark=self.writer.spark,
             path=self.merge.snapshot.path,
             time_zone=self.merge.time_zone,
+            stage=self.merge.stage,
             kept=kept,
             current={} if kind.is_not_matched else {name: TARGET + name for name in own},
             clause_column=number,
@@ -201,6 +202,7 @@ class MergeOutput:
                 names = self.merge.snapshot.schema.names
                 rows = self._target_rows(deletion)
                 rows = rows.select(*(F.col(quoted(TARGET + n)).alias(n) for n in names))
+                rows = rows_in_session(rows, self.writer.spark, self.merge.stage)
                 frames.append(with_change_type(retyped_rows(rows, fields, ()), ChangeType.DELETE))
         return reduce(DataFrame.unionByName, frames)
 

@@ -18,7 +18,7 @@ from sparkdelta.base.protocol.table_properties import is_append_only
 from sparkdelta.base.schema.table_constraints import row_rules
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.cloned_table import cloned_table
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.conflict_rules import ReadSet
@@ -164,10 +164,6 @@ def _commit(
 
 def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -> None:
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
-    if not engine_of(spark).can("see plans") and (rules.generated or rules.constraints):
-        problem = (
-            "a Spark Connect client cannot check that an expression depends only on the row; "
-            "create the table from a classic session"
-        )
-        raise InvalidArgumentError(argument="generatedAlwaysAs", problem=problem)
-    check_expressions(spark, table.schema, rules)
+    if rules.generated or rules.constraints or rules.defaults:
+        with engine_of(spark).write_session() as session:
+            check_expressions(session, table.schema, rules)

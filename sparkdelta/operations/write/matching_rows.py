@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column
 
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
@@ -80,7 +80,7 @@ def change_matching_rows(
         if not modified.num_files:
             return ChangeResult(milliseconds=watch.total_ms)
         watch.lap("scanTimeMs")
-        own, table = _in_session(snapshot, session), unchanged_table(snapshot)
+        own, table = snapshot.in_session(session), unchanged_table(snapshot)
         with change_writer(session, own, table, modified) as writer:
             written = write(matching, writer, stage)
         watch.lap("rewriteTimeMs")
@@ -118,8 +118,3 @@ def change_matching_rows(
         retries=done.attempts - 1,
         milliseconds=watch.total_ms,
     )
-
-
-def _in_session(snapshot: Snapshot, session: SparkSession) -> Snapshot:
-    """Return the snapshot with its DataFrames in the session of the write."""
-    return snapshot if session is snapshot.log.spark else snapshot.in_session(session)

@@ -17,8 +17,6 @@ from sparkdelta.base.protocol.change_types import ChangeType
 from sparkdelta.base.schema.table_constraints import row_rules
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.library_sessions import UTC
-from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.operations.write.matching_rows import WrittenChanges, change_matching_rows
 from sparkdelta.table.rows.assigned_row_frames import Assignments, expressions_of
 from sparkdelta.table.rows.assignments import check_expressions, update_assignments
@@ -55,9 +53,6 @@ def update(
 
     See `sparkdelta.api.delta_table.DeltaTable.update`.
     """
-    if not engine_of(spark).can("see plans"):
-        problem = "rows can only be updated from a classic session"
-        raise InvalidArgumentError(argument="set", problem=problem)
     watch = Stopwatch()
     snapshot = open_changeable(spark, path, options)
     table = snapshot.configuration
@@ -99,6 +94,7 @@ def _write(
         spark=writer.spark,
         path=path,
         time_zone=time_zone,
+        stage=stage,
         kept=kept,
     )
     changed = None

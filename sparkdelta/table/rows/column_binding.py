@@ -35,6 +35,8 @@ from sparkdelta.table.rows.conformed_row_frames import (
     conformed_rows,
     require_condition,
 )
+from sparkdelta.table.rows.staged_rows import rows_in_session
+from sparkdelta.table.snapshot.staging import Staging
 
 _TASKS_PER_CORE = 4
 
@@ -178,6 +180,7 @@ def conform_assignments(
     spark: SparkSession,
     path: str,
     time_zone: str,
+    stage: Staging,
     kept: Sequence[str] = (),
     current: Mapping[str, str] | None = None,
     clause_column: str | None = None,
@@ -190,6 +193,8 @@ def conform_assignments(
     ----------
     rows, clauses, kept, current, clause_column, adds_fields
         As of `assigned_rows`.
+    spark, stage
+        A `write_session`, and where rows of another session are staged for it.
     """
     policy = store_assignment()
     assigned = assigned_rows(
@@ -208,6 +213,7 @@ def conform_assignments(
     if evaluation != IN_UTC:
         with engine_of(spark).in_table_session(evaluated, evaluation) as theirs:
             evaluated, columns = theirs.selectExpr(*columns), ()
+    evaluated = rows_in_session(evaluated, spark, stage)
     conformed = cast_and_validate(
         evaluated, matched, table, spark=spark, path=path, kept=kept, columns=columns
     )

@@ -32,7 +32,6 @@ from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.partition_value_frames import partition_value, typed_partition_value
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     DriverReadTooLargeError,
     InvalidArgumentError,
@@ -97,12 +96,6 @@ def chosen_partitions(
     if where is None:
         return snapshot.add_files()
     spark, table = snapshot.log.spark, snapshot.configuration
-    if not engine_of(spark).can("see plans"):
-        problem = (
-            "a Spark Connect client cannot check that it depends only on partition columns; "
-            f"{operation} needs a classic session"
-        )
-        raise InvalidArgumentError(argument="where", problem=problem)
     predicate = parse_deterministic_where(spark, where, table, operation=operation)
     if not is_usable(predicate):
         problem = "only comparisons of partition columns with constants are understood"

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.predicates.analyzed_text import qualifier_of
 from sparkdelta.base.predicates.generated_columns import generated_columns, with_implied
-from sparkdelta.base.predicates.predicate_rules import Predicate, is_usable, without_not
+from sparkdelta.base.predicates.predicate_rules import Predicate, without_not
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.predicates.value_lists import with_value_lists
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
@@ -22,7 +22,6 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DeltaError,
-    InvalidArgumentError,
     InvalidConditionError,
 )
 from sparkdelta.table.log.configuration import TableConfiguration
@@ -80,8 +79,6 @@ def parse_deterministic_where(
     DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
     DELTA_AGGREGATION_NOT_SUPPORTED
         It depends on more than the row; the last also for window functions and generators.
-    InvalidArgumentError
-        On Spark Connect, it is not understood as a whole, and may depend on more.
     """
     try:
         filtered = _filtered(spark, where, configuration.schema, names)
@@ -90,17 +87,8 @@ def parse_deterministic_where(
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise _refusal(error, where, configuration.schema) from None
-    sees_plans = engine_of(spark).can("see plans")
-    if sees_plans:
-        check_deterministic(filtered, where, operation=operation)
-    predicate = _predicate(spark, where, configuration, filtered, names.alias)
-    if not sees_plans and not is_usable(predicate):
-        problem = (
-            f"a Spark Connect client cannot check that {shown(where)} depends only on the row; "
-            "compare columns with values, or use a classic session"
-        )
-        raise InvalidArgumentError(argument="condition", problem=problem)
-    return predicate
+    check_deterministic(filtered, where, operation=operation)
+    return _predicate(spark, where, configuration, filtered, names.alias)
 
 
 @unlogged_errors()
@@ -147,7 +135,7 @@ def may_change(
     names: RowNames = NO_NAMES,
 ) -> bool:
     """Return True if a valid condition may select other rows when it is evaluated again: it depends
-    on the current time or calls a function of the user's. Classic Spark only.
+    on the current time or calls a function of the user's. On Spark Connect, any condition may.
     """
     return has_changing_condition(_filtered(spark, where, configuration.schema, names))
 
@@ -156,7 +144,10 @@ def has_changing_condition(filtered: DataFrame) -> bool:
     """Return True if the condition of a filter may select other rows when it is evaluated again,
     see `may_change`.
     """
-    _, nodes = engine_of(filtered.sparkSession).plan_nodes(filtered)
+    engine = engine_of(filtered.sparkSession)
+    if not engine.can("see plans"):
+        return True
+    _, nodes = engine.plan_nodes(filtered)
     return not _CHANGING.isdisjoint(node.rpartition(".")[2] for node in nodes)
 
 

@@ -312,7 +312,9 @@ class Snapshot:
         return self._with(load_log(log.spark, log.store, version, log.options))
 
     def in_session(self, spark: SparkSession) -> Snapshot:
-        """Return this snapshot with its DataFrames in another session, without its cache."""
+        """Return this snapshot with its DataFrames in a session; without its cache in another."""
+        if spark is self.log.spark:
+            return self
         state = replace(self._state, log=self.log.in_session(spark), cached=None)
         return Snapshot(state, self._checksum)
 

@@ -52,9 +52,8 @@ class Staging:
         return self._files(part, ".parquet")
 
     def stage_rows(self, rows: DataFrame, part: str) -> DataFrame:
-        """Write rows of a table as Parquet, so that they are computed once, and read them back.
-
-        Classic Spark only.
+        """Write rows of any session as Parquet, so that they are computed once, and read them back
+        in this one.
         """
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         options = read_options(self.store, {})

@@ -53,8 +53,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from tests.base.spark.test_connect_engine import by_name, by_pyspark, deleted, described
-from tests.base.spark.test_connect_engine import CACHED, read_while_cached, refused_changes
-from tests.base.spark.test_connect_engine import streams, written
+from tests.base.spark.test_connect_engine import CACHED, changed, read_while_cached
+from tests.base.spark.test_connect_engine import refused_changes, ruled, streams, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -82,6 +82,8 @@ tables = json.loads(sys.argv[1])
 found["cached"] = [read_while_cached(spark, tables[name]) for name in CACHED]
 found["written"] = written(spark, Path(sys.argv[2]))
 found["deleted"] = deleted(spark, Path(sys.argv[2]))
+found["changed"] = changed(spark, Path(sys.argv[2]))
+found["ruled"] = ruled(spark, Path(sys.argv[2]))
 found["refused changes"] = refused_changes(spark, Path(sys.argv[2]))
 found["streams"] = streams(spark, sys.argv[2] + "/my table")
 found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
@@ -201,15 +203,74 @@ def deleted(spark: SparkSession, root: Path) -> Any:
     return found
 
 
+def changed(spark: SparkSession, root: Path) -> Any:
+    """Rows, counts, changes and refusals of updates, merges, and deletes by any condition."""
+    path, refused = str(root / "changed"), []
+    rows = spark.range(0, 12, 1, 2).selectExpr("id", "id % 2 AS part", "CAST(id AS STRING) AS s")
+    rows = rows.withColumn("n", F.struct(F.col("id").alias("a"), F.lit(1).alias("b")))
+    properties = dict.fromkeys(("delta.enableChangeDataFeed", "delta.enableRowTracking"), "true")
+    write_delta(rows, path, partition_by=["part"], properties=properties)
+    table = DeltaTable.forPath(spark, path)
+    columns = table.toDF()
+    counts = [
+        table.delete("abs(id) + length(s) > 12").num_deleted_rows,
+        table.update("id % 3 = 0", {"s": "concat(s, '!')", "n.b": "n.b + 1"}).num_updated_rows,
+        table.update(columns["id"] == 4, {"part": F.col("part") + 8}).num_updated_rows,
+        table.optimize().where("part = 0").executeCompaction().count(),
+    ]
+    source = (
+        spark.range(6, 14).selectExpr("id", "id % 2 AS part", "concat('new', id) AS s").alias("s")
+    )
+    merge = table.alias("t").merge(source, "t.id = s.id AND s.part IS NOT NULL")
+    merge = merge.whenMatchedUpdate("s.id > 7", {"s": "s.s"}).whenMatchedDelete("s.id = 6")
+    merge = merge.whenNotMatchedInsert("s.id < 13", {"id": "s.id", "part": "s.part", "s": "s.s"})
+    merge = merge.whenNotMatchedBySourceUpdate("t.id = 2", {"s": "'left'"})
+    counts += list(merge.whenNotMatchedBySourceDelete("t.id = 1").execute().collect()[0])
+    keys = rows.select("id").where("id = 3")
+    deletes = table.merge(keys, columns["id"] == keys["id"]).whenMatchedDelete()
+    counts += list(deletes.execute().collect()[0])
+    for change in (
+        lambda: table.delete("id > rand()"),
+        lambda: table.update("id IN (SELECT 1)", {"s": "s"}),
+        lambda: table.update("id = 1", {"nowhere": "s"}),
+        table.merge(source, "missing = 1").whenMatchedDelete().execute,
+        table.alias("t").merge(source.union(source).alias("s"), "t.id = s.id")
+        .whenMatchedUpdate(set={"s": "s.s"}).execute,
+    ):  # fmt: skip
+        try:
+            change()
+        except DeltaError as error:
+            refused.append(error.error_class)
+    changes = read_changes(spark, path, start_version=1).select("id", "s", "n", "_change_type")
+    counts.append(read_delta(spark, path, columns=["_metadata.row_id"]).distinct().count())
+    final = read_delta(spark, path)
+    return [*(sorted(map(str, frame.collect())) for frame in (final, changes)), counts, refused]
+
+
+def ruled(spark: SparkSession, root: Path) -> Any:
+    """Rows of a new table with rules, and the constraints that are refused."""
+    made = DeltaTable.create(spark).location(str(root / "with rules")).addColumn("n", "INT")
+    made.addColumn("user", "STRING").addColumn("twice", "INT", generatedAlwaysAs="n * 2").execute()
+    alter = sparkdelta.alter_table(spark, str(root / "with rules"))
+    alter.add_constraint("positive", "n > 0 AND user <> '(select '")
+    write_delta(spark.sql("SELECT 1 AS n, 'a' AS user"), str(root / "with rules"), mode="append")
+    refused = []
+    for expression in (
+        "n > 1", "n > rand()", "n > (SELECT 1)", "sum(n) > 1", "user = current_user()", "n",
+        "missing > 1", "row_number() OVER (ORDER BY n) > 0",
+    ):  # fmt: skip
+        try:
+            alter.add_constraint("refused", expression)
+        except DeltaError as error:
+            refused.append(error.error_class)
+    rows = read_delta(spark, str(root / "with rules")).collect()
+    return [list(map(list, rows)), refused]
+
+
 def refused_changes(spark: SparkSession, root: Path) -> list[str]:
-    """The arguments for which valid changes of rows, catalogs, and cached tables are refused."""
-    table = DeltaTable.forPath(spark, str(root / "enableDeletionVectors"))
-    merge = table.merge(spark.range(1), "part = 0").whenMatchedDelete()
+    """The arguments for which catalogs and cached tables are refused."""
     refused = []
     for call in (
-        lambda: table.delete("id + 1 > rand()"),
-        lambda: table.update("id = 1", {"id": "2"}),
-        merge.execute,
         lambda: use_catalog(spark, str(root / "managed"), MemoryCatalog()),
         lambda: sparkdelta.sql(spark, f"CACHE TABLE delta.`{root / 'enableDeletionVectors'}`"),
         lambda: sparkdelta.enable(spark, sync_catalog=True),
@@ -463,12 +524,41 @@ def test_connect_writes_what_classic_writes(
 def test_connect_deletes_what_classic_deletes(
     spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Conditions that are not understood are refused; so are UPDATE, MERGE, and catalogs."""
     here = json.loads(json.dumps(deleted(spark, tmp_path)))
     assert by_connect["deleted"] == here
     assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
-    refused = ["condition", "set", "source", "catalog", "CACHE TABLE", "sync_catalog"]
-    assert by_connect["refused changes"] == refused
+
+
+def test_connect_changes_rows_as_classic_does(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    here = json.loads(json.dumps(changed(spark, tmp_path)))
+    assert by_connect["changed"] == here
+    assert here[2] == [1, 4, 1, 1, 8, 4, 2, 2, 1, 0, 1, 0, 10]
+    assert here[3] == [
+        "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "DELTA_UNSUPPORTED_SUBQUERY",
+        "DELTA_COLUMN_NOT_FOUND", "DELTA_MERGE_UNRESOLVED_EXPRESSION",
+        "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
+    ]  # fmt: skip
+
+
+def test_connect_checks_rules_as_classic_does(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    here = json.loads(json.dumps(ruled(spark, tmp_path)))
+    assert by_connect["ruled"] == here
+    assert here[0] == [[1, "a", 2]]
+    in_constraint = "EXPRESSION_IN_CHECK_CONSTRAINT", "EXPRESSION_CHECK_CONSTRAINT"
+    assert here[1] == [
+        "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION", f"DELTA_NON_DETERMINISTIC_{in_constraint[0]}",
+        f"DELTA_UNSUPPORTED_{in_constraint[1]}", "DELTA_AGGREGATE_IN_CHECK_CONSTRAINT",
+        f"DELTA_UNSUPPORTED_{in_constraint[1]}", "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT",
+        "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", f"DELTA_UNSUPPORTED_{in_constraint[1]}",
+    ]  # fmt: skip
+
+
+def test_connect_refuses_catalogs_and_cached_tables(by_connect: dict[str, Any]) -> None:
+    assert by_connect["refused changes"] == ["catalog", "CACHE TABLE", "sync_catalog"]
 
 
 def test_pysparks_methods_do_the_same(

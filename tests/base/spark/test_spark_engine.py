@@ -15,7 +15,7 @@ REQUIRED = {
     "call back": ("in_listing_session", "late_rows", "listing_session", "reads_batches"),
     "move frames": ("in_user_session",),
     "run streams": ("micro_batch", "stream"),
-    "see plans": ("columns_used", "match_terms", "plan_nodes", "with_attributes_of"),
+    "see plans": ("define_view", "is_temporary_view", "parse_view", "view_session"),
 }
 
 
