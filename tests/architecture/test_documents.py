@@ -95,7 +95,7 @@ def test_the_readme_has_the_tested_versions() -> None:
     series = [each.spark for each in TESTED if each.spark not in exact]
     pythons = sorted({each.python for each in TESTED}, key=lambda name: name.split("."))
     sentence = (
-        f"Tested are Spark {', '.join(exact)} and the newest patches of {_listing(series)}, "
+        f"Tested with Spark {', '.join(exact)} and the newest patches of {_listing(series)}, "
         f"with Python {_listing(pythons)}."
     )
     assert sentence in " ".join(_text("README.md").split())

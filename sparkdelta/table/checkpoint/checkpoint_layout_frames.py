@@ -54,7 +54,7 @@ _SORT = "_sort_"
 
 @dataclass(frozen=True, slots=True)
 class FileOrder:
-    """The sort order of a checkpoint's add actions (rows of `checkpoint.rows.add_rows`).
+    """The sort order of a checkpoint's add actions (rows of `checkpoint_row_frames.add_rows`).
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT, cdc STRUCT, see `commit_lines.conformed_actions`.
+        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def with_row_ids(
     Parameters
     ----------
     actions
-        add STRUCT, remove STRUCT, cdc STRUCT, see `commit_lines.conformed_actions`; no two adds of
+        add STRUCT, remove STRUCT, cdc STRUCT, see `conformed_actions`; no two adds of
         the same file.
     first_row_ids
         The columns of `FIRST_ROW_IDS`, one row per group of `new_row_totals`.

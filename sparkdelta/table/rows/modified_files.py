@@ -118,8 +118,9 @@ class ModifiedFiles:
         `TOUCHED` of the files, for `table.rows.modified_file_rows`; None if whole files are
         removed. Of use as long as the staging directory.
     rewritten
-        The files whose other rows are to be written again, see `touched_rows.rewritten_files`; None
-        if there are none. Of use as long as the staging directory.
+        The files whose other rows are to be written again, see
+        `modified_file_rows.rewritten_files`; None if there are none. Of use as long as the staging
+        directory.
     paths
         The absolute, decoded paths of all touched files; None if they are too many for the driver.
     num_rows
