@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import functions as F
+from pyspark.sql.connect import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.base.predicates.connect_columns import parse_connect_column

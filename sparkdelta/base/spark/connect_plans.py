@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql.connect import functions as F
 from sqlglot import TokenType, tokenize
 from sqlglot.errors import SqlglotError
 
