@@ -36,11 +36,11 @@ from sparkdelta.operations.merge.merge_sides import (
     TARGET,
     StagedMerge,
     StagedSource,
-    expression,
     positioned,
 )
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.log.local_add_files import LocalAddFiles
+from sparkdelta.table.rows.conformed_row_frames import expression_of
 from sparkdelta.table.scan.conditions import has_changing_condition, with_partition_terms
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.scan.scan_request import MetadataColumn
@@ -229,7 +229,7 @@ def find_matches(merge: StagedMerge) -> MergeMatches:
 def _pairs(merge: StagedMerge, scan: Scan) -> DataFrame:
     conditions = [merge.condition, *merge.conditions(MATCHED).values()]
     rows = _target_rows(merge, merge.frames.both, conditions, scan)
-    joined = rows.join(merge.source.broadcast, expression(merge.condition))
+    joined = rows.join(merge.source.broadcast, expression_of(merge.condition))
     return joined.select(FILE, POSITION, SOURCE_ROW, _clause(merge, MATCHED))
 
 
@@ -245,7 +245,7 @@ def _target_rows(
 ) -> DataFrame:
     """Return the rows of a scan, with the columns that conditions on a frame need."""
     table = merge.snapshot.configuration
-    checked = frame.select(*(expression(each) for each in conditions if each is not None))
+    checked = frame.select(*(expression_of(each) for each in conditions if each is not None))
     engine = engine_of(merge.stage.spark)
     used = {name.removeprefix(TARGET) for name in engine.columns_used(checked, merge.frames.target)}
     columns = [name for name in table.schema.names if name in used]
@@ -259,7 +259,7 @@ def _clause(merge: StagedMerge, rows: str) -> Column:
     for index, condition in reversed(merge.conditions(rows).items()):
         number = F.expr(str(index))
         if condition is not None:
-            number = F.when(expression(condition), number).otherwise(first)
+            number = F.when(expression_of(condition), number).otherwise(first)
         first = number
     return first.alias(CLAUSE)
 

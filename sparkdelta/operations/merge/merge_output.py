@@ -25,12 +25,11 @@ from sparkdelta.operations.merge.merge_sides import (
     SOURCE_ROW,
     TARGET,
     StagedMerge,
-    expression,
     positioned,
 )
 from sparkdelta.table.rows.change_files import with_change_type
 from sparkdelta.table.rows.column_binding import ColumnBinding, conform_assignments
-from sparkdelta.table.rows.conformed_row_frames import retyped_rows
+from sparkdelta.table.rows.conformed_row_frames import expression_of, retyped_rows
 from sparkdelta.table.rows.identity_columns import generated_identities, with_used_identities
 from sparkdelta.table.rows.modified_file_rows import deleted_rows
 from sparkdelta.table.rows.modified_files import ModifiedFiles
@@ -215,7 +214,8 @@ class MergeOutput:
             (clause,) = self.merge.resolved.of_kinds(kind)
             # Several rows of the source may match the same one, if it is deleted.
             how = "left_semi" if kind in _DELETES else "inner"
-            joined = rows.join(self.merge.source.broadcast, expression(self.merge.condition), how)
+            condition = expression_of(self.merge.condition)
+            joined = rows.join(self.merge.source.broadcast, condition, how)
             return joined.withColumn(CLAUSE, F.lit(clause))
         acted = matches.pairs.rows if kind.is_matched else matches.unmatched
         assert acted is not None

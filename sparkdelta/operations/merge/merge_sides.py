@@ -221,8 +221,3 @@ class StagedMerge:
     def target_rows(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
         """Return rows of the target with the names that expressions may use for these columns."""
         return with_target_names(rows, columns, target_names(self.snapshot.schema, self.names))
-
-
-def expression(given: str | Column) -> Column:
-    """Return an expression of the user's as a Column."""
-    return F.expr(given) if isinstance(given, str) else given

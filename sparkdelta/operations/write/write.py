@@ -26,7 +26,6 @@ from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DeltaError,
-    InvalidArgumentError,
     MetadataChangedException,
 )
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
@@ -62,7 +61,7 @@ from sparkdelta.table.rows.removed_files import commit_tags, files_of_same_parti
 from sparkdelta.table.rows.row_changes import ChangeWriter, change_writer
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows
-from sparkdelta.table.rows.staged_rows import computed_once, staged_rows
+from sparkdelta.table.rows.staged_rows import computed_once, rows_in_session, staged_rows
 from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.scan.read_provenance import TablesRead, tables_read
 from sparkdelta.table.snapshot.snapshot import Snapshot, find_snapshot
@@ -105,12 +104,6 @@ def _write(
 ) -> WriteResult:
     start = time.monotonic_ns()
     root = store.table_root
-    if options.replace_where is not None and not engine_of(spark).can("move frames"):
-        problem = (
-            "on Spark Connect the condition would be evaluated with different session settings; "
-            "write from a classic session"
-        )
-        raise InvalidArgumentError(argument="replace_where", problem=problem)
     reads_table = False
     for rewrites in range(_MAX_REWRITES + 1):
         snapshot = find_snapshot(spark, store)
@@ -188,7 +181,9 @@ class _Attempt:
         if snapshot is None and where is not None:  # there is nothing to replace
             ignored = (ColumnNotFoundError,) if follows_settings() else ()
             with suppress(*ignored):
-                parse_deterministic_where(spark, where, change.after, operation=_REPLACE_WHERE)
+                parse_deterministic_where(
+                    rows.sparkSession, where, change.after, operation=_REPLACE_WHERE
+                )
         if not options.data_change and (change.changes_metadata or matched.identities):
             raise DeltaError.of(
                 "DELTA_DATA_CHANGE_FALSE", path=root, what="it also changes the table metadata"
@@ -205,13 +200,13 @@ class _Attempt:
 
     def commit(self, rows: DataFrame) -> tuple[NewFiles, CommittedTransaction]:
         """Write the rows, and commit them in place of those that they replace."""
-        where = self.options.replace_where
-        with nullcontext() if where is None else staging(self.spark, self.store) as stage:
+        where, user = self.options.replace_where, rows.sparkSession
+        with nullcontext() if where is None else staging(user, self.store) as stage:
             replaced = None
             if self.snapshot is not None and where is not None:
                 assert stage is not None
                 replaced = find_matching_rows(
-                    self.snapshot,
+                    self.snapshot.in_session(user),
                     where,
                     stage,
                     operation=_REPLACE_WHERE,
@@ -220,18 +215,19 @@ class _Attempt:
                 )
             converted = converted_rows(rows, self.matched, time_zone=self.options.time_zone)
             with staged_rows(converted, self.spark, self.store) as staged:
-                delta = self._written(self._conformed(staged), replaced, stage)
+                delta = self._written(self._conformed(staged, stage), replaced, stage)
             assert delta.new is not None
             operation, metadata = self._operation(delta, delta.new), self.options.user_metadata
             return delta.new, commit_delta(delta, operation, user_metadata=metadata)
 
-    def _conformed(self, rows: DataFrame) -> DataFrame:
+    def _conformed(self, rows: DataFrame, stage: Staging | None) -> DataFrame:
         spark, where, path = rows.sparkSession, self.options.replace_where, self.store.table_root
         conformed = cast_and_validate(rows, self.matched, self.change.after, spark=spark, path=path)
         # delta-spark lets the first rows of a table be any.
         if where is None or (self.snapshot is None and follows_settings()):
             return conformed
-        return require(conformed, where, spark=spark)
+        assert stage is not None
+        return require(conformed, where, spark=spark, stage=stage)
 
     def _written(
         self, new: DataFrame, replaced: RowSelection | None, stage: Staging | None
@@ -248,7 +244,8 @@ class _Attempt:
             if replaced is not None and modified.deleted is not None and writer.writes_change_data:
                 assert stage is not None
                 new = computed_once(new, stage, "replacing")
-                deletes = retyped_rows(replaced.rows(), change.after.schema.fields, ())
+                old = rows_in_session(replaced.rows(), self.spark, stage)
+                deletes = retyped_rows(old, change.after.schema.fields, ())
                 inserts = with_change_type(new, ChangeType.INSERT)
                 changes = inserts.unionByName(with_change_type(deletes, ChangeType.DELETE))
             files = writer.write(new, modified, has_row_ids=False)

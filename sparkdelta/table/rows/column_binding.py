@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.protocol.column_names import name_key
@@ -22,6 +23,7 @@ from sparkdelta.base.schema.written_schema import (
     check_columns,
     matched_columns,
 )
+from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import IN_UTC, UTC, Evaluation
 from sparkdelta.base.spark.session_settings import rule_evaluation, store_assignment
 from sparkdelta.base.spark.spark_engine import engine_of
@@ -33,12 +35,16 @@ from sparkdelta.table.rows.conformed_row_frames import (
     WrittenColumn,
     column_value,
     conformed_rows,
+    expression_of,
+    is_not_true,
+    other_rows,
     require_condition,
 )
-from sparkdelta.table.rows.staged_rows import rows_in_session
+from sparkdelta.table.rows.staged_rows import computed_once, rows_in_session
 from sparkdelta.table.snapshot.staging import Staging
 
 _TASKS_PER_CORE = 4
+_CHECKED = "checked rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +288,22 @@ def cast_and_validate(
     return engine_of(spark).rebind_to_session(conformed)
 
 
-def require(rows: DataFrame, where: str | Column, *, spark: SparkSession) -> DataFrame:
-    """Return the rows; a row that does not satisfy the user's condition fails the query."""
-    with engine_of(spark).in_user_session(rows) as own:
-        return require_condition(own, where)
+def require(
+    rows: DataFrame, where: str | Column, *, spark: SparkSession, stage: Staging
+) -> DataFrame:
+    """Return the rows of a `write_session`; a row that does not satisfy the user's condition fails
+    their query or, on Spark Connect, this call, which stages them.
+
+    Parameters
+    ----------
+    stage
+        Of the user's session.
+    """
+    if engine_of(spark).can("move frames"):
+        with engine_of(spark).in_user_session(rows) as own:
+            return require_condition(own, where)
+    once = computed_once(rows, stage, _CHECKED)
+    others = stage.read_rows(_CHECKED, rows.schema).filter(is_not_true(expression_of(where)))
+    if read_rows(others.select(F.lit(1)).limit(1), what="rows that replaceWhere lacks", bound=1):
+        raise other_rows(where)
+    return once

@@ -162,10 +162,18 @@ def retyped_rows(
 
 def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
     """Return the rows; a row that does not satisfy the condition fails the query."""
-    condition = F.expr(where) if isinstance(where, str) else where
+    return _checked(rows, [(is_not_true(expression_of(where)), other_rows(where))])
+
+
+def expression_of(where: str | Column) -> Column:
+    """Return the user's condition as a Column."""
+    return F.expr(where) if isinstance(where, str) else where
+
+
+def other_rows(where: str | Column) -> DeltaError:
+    """Return the error for rows that do not satisfy the condition of `replace_where`."""
     text = where if isinstance(where, str) else "that was given"
-    error = DeltaError.of("DELTA_REPLACE_WHERE_MISMATCH", where=" ".join(text.split()))
-    return _checked(rows, [(is_not_true(condition), error)])
+    return DeltaError.of("DELTA_REPLACE_WHERE_MISMATCH", where=" ".join(text.split()))
 
 
 def _typed(

@@ -65,8 +65,13 @@ class Staging:
                 options={**options, "compression": "snappy"},
                 settings={},
             )
-        reader = self.spark.read.options(**options, **PARQUET_OPTIONS)
-        schema = as_nullable(rows.schema)
+        return self.read_rows(part, rows.schema)
+
+    def read_rows(self, part: str, columns: StructType) -> DataFrame:
+        """Return rows that `stage_rows` has written, in this session."""
+        target = log_path(self.store.table_root, f"{self.name}/{part}")
+        reader = self.spark.read.options(**read_options(self.store, {}), **PARQUET_OPTIONS)
+        schema = as_nullable(columns)
         stored = without_void(schema)
         assert isinstance(schema, StructType)
         assert isinstance(stored, StructType)

@@ -229,7 +229,11 @@ def changed(spark: SparkSession, root: Path) -> Any:
     keys = rows.select("id").where("id = 3")
     deletes = table.merge(keys, columns["id"] == keys["id"]).whenMatchedDelete()
     counts += list(deletes.execute().collect()[0])
+    new = rows.where("id = 10").withColumn("s", F.lit("ten"))
+    replacing = {"mode": "overwrite", "replace_where": "id BETWEEN 10 AND 11 AND length(s) > 0"}
+    counts.append(write_delta(new, path, **replacing).num_rows)
     for change in (
+        lambda: write_delta(new.union(rows), path, **replacing),
         lambda: table.delete("id > rand()"),
         lambda: table.update("id IN (SELECT 1)", {"s": "s"}),
         lambda: table.update("id = 1", {"nowhere": "s"}),
@@ -534,8 +538,9 @@ def test_connect_changes_rows_as_classic_does(
 ) -> None:
     here = json.loads(json.dumps(changed(spark, tmp_path)))
     assert by_connect["changed"] == here
-    assert here[2] == [1, 4, 1, 1, 8, 4, 2, 2, 1, 0, 1, 0, 10]
+    assert here[2] == [1, 4, 1, 1, 8, 4, 2, 2, 1, 0, 1, 0, 2, 9]
     assert here[3] == [
+        "DELTA_REPLACE_WHERE_MISMATCH",
         "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "DELTA_UNSUPPORTED_SUBQUERY",
         "DELTA_COLUMN_NOT_FOUND", "DELTA_MERGE_UNRESOLVED_EXPRESSION",
         "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
