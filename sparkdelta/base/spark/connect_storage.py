@@ -213,14 +213,18 @@ def write_parquet(
     """
     session = rows.sparkSession
     if is_sibling(session):
-        committers = committer_settings(lambda key, default: str(session.conf.get(key, default)))
-        for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
-            session.conf.set(key, value)
+        _prepare_writing(session, settings)
     elif str(session.conf.get(_TIMESTAMP_TYPE)).upper() == "TIMESTAMP_MILLIS":
         problem = "rows are staged, and TIMESTAMP_MILLIS would cut their microseconds off; unset it"
         raise InvalidArgumentError(argument=_TIMESTAMP_TYPE, problem=problem)
     writer = rows.write.options(**{**options, **WRITE_OPTIONS}).mode("error")
     writer.partitionBy(*partition_by).parquet(directory)
+
+
+def _prepare_writing(sibling: SparkSession, settings: Mapping[str, str]) -> None:
+    committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
+    for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
+        sibling.conf.set(key, value)
 
 
 _UNCACHED = "sparkdelta.uncached"

@@ -36,9 +36,7 @@ def staged_rows(rows: DataFrame, spark: SparkSession, store: LogStore) -> Iterat
 
 
 def rows_in_session(rows: DataFrame, spark: SparkSession, stage: Staging) -> DataFrame:
-    """Return the rows as a DataFrame of a `write_session`, for which those of another session are
-    staged.
-    """
+    """Return the rows as a DataFrame of a `write_session`; rows of another session are staged."""
     if rows.sparkSession is spark:
         return rows
     with write_failures(stage.store.table_root):

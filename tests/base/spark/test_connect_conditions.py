@@ -1,4 +1,4 @@
-"""What a MERGE's condition says about the target, as a Spark Connect client understands it."""
+"""Terms of a MERGE's condition about the target, as a Spark Connect client understands them."""
 
 from __future__ import annotations
 
