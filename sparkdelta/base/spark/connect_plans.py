@@ -37,7 +37,13 @@ def expression_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
     deterministic, and the class names of nodes that its text or tree shows.
 
     Functions of the user are not among them.
+
+    Raises
+    ------
+    AnalysisException
+        It is not valid.
     """
+    _ = frame.schema
     connect: Any = frame
     plan = connect._plan
     condition: Any = plan.filter if _is(plan, "Filter") else F.isnull(plan._columns[0])
@@ -51,12 +57,8 @@ def expression_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
     except AnalysisException as error:
         if str(error.getCondition()).startswith(_NON_DETERMINISTIC):
             return False, nodes
-        return True, nodes | {"WindowExpression" if _is_of_window(error) else "AggregateExpression"}
+        return True, nodes | {"AggregateExpression"}
     return True, nodes
-
-
-def _is_of_window(error: AnalysisException) -> bool:
-    return "window" in str(error).lower()
 
 
 def _named_nodes(expression: Any, rows: DataFrame) -> frozenset[str]:
@@ -65,6 +67,8 @@ def _named_nodes(expression: Any, rows: DataFrame) -> frozenset[str]:
         kind = message.DESCRIPTOR.name
         if kind == "SubqueryExpression":
             nodes.add("ScalarSubquery")
+        elif kind == "Window":
+            nodes.add("WindowExpression")
         elif kind == "ExpressionString":
             nodes |= _nodes_in_text(message.expression, rows)
         elif kind == "UnresolvedFunction":
@@ -162,6 +166,8 @@ def _nodes_in_text(text: str, rows: DataFrame) -> set[str]:
             after in _STARTS or (after in _STARTS_BEFORE_OPERAND and next_after in _OPERANDS)
         ):
             nodes.add("ScalarSubquery")
+        elif kind is TokenType.OVER:
+            nodes.add("WindowExpression")
         elif (
             name in _NODES
             and kind not in (TokenType.STRING, TokenType.IDENTIFIER)

@@ -103,12 +103,12 @@ def deterministic_filter(rows: DataFrame, where: str | Column, *, operation: str
     """
     try:
         filtered = rows.filter(where)
+        check_deterministic(filtered, where, operation=operation)  # analyzes it on Spark Connect
     except DeltaError:
         raise
     except AnalysisException as error:
         _refuse_several_rows(error, where, operation)
         raise
-    check_deterministic(filtered, where, operation=operation)
     return filtered
 
 

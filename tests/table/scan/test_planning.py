@@ -379,14 +379,10 @@ def test_generated_partition_columns(
     schema = metadata(source, part, partitioned_by=["part"])
     write_commit(table, 0, [protocol(1, 4), schema, *files])
     snapshot = load_snapshot(spark, str(table))
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", zone)
-    try:
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
         found = kept(snapshot, "ts = TIMESTAMP'2024-03-15 12:00:00Z'")
         after = kept(snapshot, "ts > TIMESTAMP'2024-03-15 12:00:00Z'")
         neither = kept(snapshot, "month(ts) = 3")
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", before)
     everything = {*values, ""}
     at_least = {v for v in values if v.startswith(("2024-03-15", "2024-03-14", "2024-03-16"))}
     assert len(neither) == len(everything)
