@@ -378,7 +378,7 @@ def test_lite_passes_other_files_over(spark: SparkSession, tmp_path: Path) -> No
     assert written == {"entries": 4, "outcomes": 4}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [(0, 1), (1,)], ids=["cleaned up", "cut short"])
 def test_lite_without_the_log(spark: SparkSession, tmp_path: Path, gone: tuple[int, ...]) -> None:
     """PROTOCOL.md#metadata-cleanup: the tombstones of the oldest checkpoint stand for commits, and
@@ -397,7 +397,7 @@ def test_lite_without_the_log(spark: SparkSession, tmp_path: Path, gone: tuple[i
     assert "versions 0 to 1" in str(result)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_longer_retention_period(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#checkpoints: they may lack tombstones that are older than the table's period."""
     table = tmp_path / "table"
@@ -575,7 +575,7 @@ def test_the_driver_lists_and_deletes(spark: SparkSession, tmp_path: Path) -> No
     assert (result.deleted.count, result.deleted.bytes, result.num_directories) == (2, 2, 2)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_reader_and_a_writer_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#data-files: a query of an older version within the retention period goes on, and
     a write that began before commits afterwards.
