@@ -201,6 +201,8 @@ class ConnectEngine(ConnectCatalog):
         alias: str,
     ) -> MatchTerms:
         plan: Any = filtered
+        if self._is_retyped(str(plan._plan.filter)):
+            return MatchTerms()
         columns = source.schema.fields[: len(source.columns) // 2]
         return parse_match_terms(
             plan._plan.filter,

@@ -11,6 +11,7 @@ from pyspark.sql.connect import functions as F
 from sqlglot import TokenType, tokenize
 from sqlglot.errors import SqlglotError
 
+from sparkdelta.base.predicates.resolved_names import name_parts
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.exceptions import DeltaError
 
@@ -77,12 +78,14 @@ def _named_nodes(expression: Any, rows: DataFrame) -> frozenset[str]:
 
 
 def standing_for(rows: DataFrame, like: DataFrame) -> DataFrame:
-    """Return rows whose first columns stand for the columns of another DataFrame, by its names and
-    aliases, and as its own columns, such as ``like["id"]``.
+    """Return rows whose first columns stand for the columns of another DataFrame: by its names,
+    aliases and name of a table, and as its own columns, such as ``like["id"]``.
     """
     names = [*like.columns, *rows.columns[len(like.columns) :]]
     renamed, (base, aliases) = rows.toDF(*names), _aliases(like)
     _identify(renamed, base)
+    if _is(base, "Read"):
+        renamed = renamed.alias(name_parts(base.table_name)[-1])
     for plan in reversed(aliases):
         renamed = renamed.alias(plan._alias)
         _identify(renamed, plan)
@@ -122,8 +125,7 @@ def _is(plan: Any, kind: str) -> bool:
 def _identify(rows: DataFrame, plan: Any) -> None:
     """Give a DataFrame the identity of a plan, by which columns refer to it."""
     connect: Any = rows
-    name = "_root_plan_id" if hasattr(plan, "_root_plan_id") else "_plan_id"  # on Spark 4.0
-    setattr(connect._plan, name, plan._plan_id)
+    connect._plan._root_plan_id = plan._plan_id
 
 
 def read_options_named(rows: DataFrame, name: str) -> set[str]:

@@ -226,8 +226,10 @@ def changed(spark: SparkSession, root: Path) -> Any:
     merge = merge.whenNotMatchedInsert("s.id < 13", {"id": "s.id", "part": "s.part", "s": "s.s"})
     merge = merge.whenNotMatchedBySourceUpdate("t.id = 2", {"s": "'left'"})
     counts += list(merge.whenNotMatchedBySourceDelete("t.id = 1").execute().collect()[0])
-    keys = rows.select("id").where("id = 3")
-    deletes = table.merge(keys, columns["id"] == keys["id"]).whenMatchedDelete()
+    rows.select("id").where("id = 3").createOrReplaceTempView("keys_to_delete")
+    keys = spark.table("keys_to_delete")
+    condition = (columns["id"] == keys["id"]) & F.expr("keys_to_delete.id > 0")
+    deletes = table.merge(keys, condition).whenMatchedDelete()
     counts += list(deletes.execute().collect()[0])
     new = rows.where("id = 10").withColumn("s", F.lit("ten"))
     replacing = {"mode": "overwrite", "replace_where": "id BETWEEN 10 AND 11 AND length(s) > 0"}
