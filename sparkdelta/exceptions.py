@@ -146,7 +146,7 @@ def from_message(text: str) -> DeltaError | None:
 _SHOWN_NAMES = 5
 _ERROR_TEXT = re.compile(
     r"\[(?P<error_class>(?:DIFFERENT_)?DELTA_[A-Z0-9_]+|NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
-    r"|INVALID_PARTITION_OPERATION\.[A-Z_]+)\] "
+    r"|INVALID_PARTITION_OPERATION\.[A-Z_]+|CANNOT_UP_CAST_DATATYPE)\] "
     r"(?P<message>[^\n]*?)(?= SQLSTATE: \w{5}|\n|$)"
 )
 

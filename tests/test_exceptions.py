@@ -33,7 +33,7 @@ CLASSES = {
 OWN = {ROOT / "sparkdelta" / name for name in ("exceptions.py", "error_conditions.py")}
 CONDITION = re.compile(
     r"(?:DIFFERENT_)?DELTA_[A-Z0-9_]+|NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
-    r"|INVALID_PARTITION_OPERATION\.[A-Z_]+"
+    r"|INVALID_PARTITION_OPERATION\.[A-Z_]+|CANNOT_UP_CAST_DATATYPE"
 )
 
 
