@@ -27,9 +27,9 @@ CHANGES = frozenset(
 )
 """The verbs that change what others see: a crash at another is one after the last of these.
 
-Of the log, but for some: `write_parquet` writes data files, change data files and staged rows,
-`create` the driver's deletion vectors; `move` gives each of these files its place, and
-`delete_directory` deletes the directory where it was.
+Most are calls of the log store. `write_parquet` writes data files, change data files and staged
+rows, `create` writes the driver's deletion vectors, `move` gives each of these files its place, and
+`delete_directory` deletes the directory in which it was.
 """
 
 

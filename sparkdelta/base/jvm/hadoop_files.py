@@ -25,10 +25,9 @@ from sparkdelta.base.jvm.jvm import (
 from sparkdelta.base.protocol.file_paths import scheme_and_authority
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.storage.log_store import FileEntry, in_parallel
-from sparkdelta.base.storage.table_files import relative_directory, relative_path
+from sparkdelta.base.storage.table_files import MOVE_ATTEMPTS, relative_directory, relative_path
 from sparkdelta.base.storage.worker_files import StoredEntry, is_data_file
 
-_ATTEMPTS = 10  # to move a file into a directory that others delete while it is empty
 _FILE_STATUS = re.compile(
     r"FileStatus\{path=(?P<path>.*?); isDirectory=(?P<directory>true|false)"
     r"(?:; length=(?P<length>\d+).*?)?; modification_time=(?P<modified>\d+);",
@@ -253,13 +252,13 @@ class HadoopTableFiles:
 
         def move(names: tuple[str, str]) -> None:
             source, target = (self._path(relative_path(self.table_root, name)) for name in names)
-            for attempt in range(_ATTEMPTS):
+            for attempt in range(MOVE_ATTEMPTS):
                 try:
                     with storage_errors(names[0]):
                         rename(source, target)
                     return
                 except FileNotFoundError:
-                    if attempt + 1 == _ATTEMPTS or not system.exists(source):
+                    if attempt + 1 == MOVE_ATTEMPTS or not system.exists(source):
                         raise
                 with storage_errors(names[1]):
                     system.mkdirs(target.getParent())

@@ -19,13 +19,13 @@ _STARTS = (TokenType.SELECT, TokenType.WITH)
 _STARTS_BEFORE_OPERAND = (TokenType.VALUES, TokenType.TABLE, TokenType.FROM)  # also names
 _OPERANDS = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING, TokenType.VAR)
 _NODES = {
-    **dict.fromkeys(("current_catalog",), "CurrentCatalog"),
+    "current_catalog": "CurrentCatalog",
+    "current_timezone": "CurrentTimeZone",
+    "current_time": "CurrentTime",
     **dict.fromkeys(("current_database", "current_schema"), "CurrentDatabase"),
-    **dict.fromkeys(("current_timezone",), "CurrentTimeZone"),
     **dict.fromkeys(("current_user", "session_user", "user"), "CurrentUser"),
     **dict.fromkeys(("current_date", "curdate"), "CurrentDate"),
     **dict.fromkeys(("current_timestamp", "now", "localtimestamp"), "CurrentTimestamp"),
-    "current_time": "CurrentTime",
 }
 """The class names of functions that depend on the session or the moment."""
 

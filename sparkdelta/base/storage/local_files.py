@@ -14,11 +14,10 @@ from typing import Any, TypeVar, cast
 
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.storage.log_store import FileEntry
-from sparkdelta.base.storage.table_files import relative_directory, relative_path
+from sparkdelta.base.storage.table_files import MOVE_ATTEMPTS, relative_directory, relative_path
 from sparkdelta.exceptions import StorageError
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
-_ATTEMPTS = 10  # to move a file into a directory that others delete while it is empty
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -178,11 +177,11 @@ def checksum_path(path: str) -> str:
 
 def _move_file(source: str, target: str) -> None:
     """Rename a file, or copy it to a directory on another file system."""
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(MOVE_ATTEMPTS):
         try:
             os.rename(source, target)
         except FileNotFoundError:
-            if attempt + 1 == _ATTEMPTS or not os.path.lexists(source):
+            if attempt + 1 == MOVE_ATTEMPTS or not os.path.lexists(source):
                 raise
         except OSError as error:
             if error.errno != errno.EXDEV:

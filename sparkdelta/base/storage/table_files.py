@@ -10,6 +10,9 @@ from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.storage.log_store import FileEntry
 from sparkdelta.exceptions import DeltaError
 
+MOVE_ATTEMPTS = 10
+"""The attempts to move a file into a directory that others may delete while it is empty."""
+
 
 class TableFiles(Protocol):
     """The files below the root of one table, except for the log.

@@ -40,8 +40,8 @@ from sparkdelta.operations.merge.merge_sides import (
 )
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.log.local_add_files import LocalAddFiles
-from sparkdelta.table.rows.conformed_row_frames import expression_of
 from sparkdelta.table.scan.conditions import has_changing_condition, with_partition_terms
+from sparkdelta.table.scan.file_row_frames import expression_of
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.scan.scan_request import MetadataColumn
 

@@ -26,6 +26,7 @@ from sparkdelta.base.schema.store_assignment import (
 )
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.table.scan.file_row_frames import expression_of
 
 _CURRENT, _VALUE = "__sparkdelta_current__", "__sparkdelta_value__"
 
@@ -179,7 +180,7 @@ def _selected_rows(rows: DataFrame, columns: Sequence[str | Column]) -> DataFram
     texts = [column for column in columns if isinstance(column, str)]
     if len(texts) == len(columns):
         return rows.selectExpr(*texts)
-    return rows.select(*(F.expr(c) if isinstance(c, str) else c for c in columns))
+    return rows.select(*map(expression_of, columns))
 
 
 def _needs_current(value: ColumnValue) -> bool:
@@ -195,7 +196,7 @@ def _of_clause(
         text = f"({expression})"
         text = text if is_wanted is None else f"CASE WHEN {is_wanted} THEN {text} END"
         return f"{text} AS {quoted(name)}"
-    column = F.expr(expression) if isinstance(expression, str) else expression
+    column = expression_of(expression)
     column = column if is_wanted is None else F.when(F.expr(is_wanted), column)
     return column.alias(name)
 

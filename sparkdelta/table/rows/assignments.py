@@ -36,6 +36,7 @@ from sparkdelta.table.scan.conditions import (
     problem_of,
     shown,
 )
+from sparkdelta.table.scan.file_row_frames import expression_of
 
 _PathValue: TypeAlias = "tuple[ColumnPath, str | Column]"
 
@@ -213,7 +214,7 @@ def check_expressions(
 
 
 def _is_null(value: str | Column) -> Column:
-    return F.isnull(F.expr(value) if isinstance(value, str) else value)
+    return F.isnull(expression_of(value))
 
 
 def _refusal(error: AnalysisException, path: ColumnPath, value: str | Column) -> DeltaError:

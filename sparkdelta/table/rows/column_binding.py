@@ -35,12 +35,12 @@ from sparkdelta.table.rows.conformed_row_frames import (
     WrittenColumn,
     column_value,
     conformed_rows,
-    expression_of,
     is_not_true,
     other_rows,
     require_condition,
 )
 from sparkdelta.table.rows.staged_rows import computed_once, rows_in_session
+from sparkdelta.table.scan.file_row_frames import expression_of
 from sparkdelta.table.snapshot.staging import Staging
 
 _TASKS_PER_CORE = 4
@@ -99,9 +99,7 @@ def match_rows(
     if table.schema.fields:
         check_columns(table.schema, any_names=table.is_mapped)
     stored_schema(table.schema)
-    policy = StoreAssignment.EXACT
-    if converts:
-        policy = _policy(rows, table.schema)
+    policy = _policy(rows, table.schema) if converts else StoreAssignment.EXACT
     matched = matched_columns(
         table.schema, rows, path=path, any_names=table.is_mapped, policy=policy
     )

@@ -25,6 +25,7 @@ from sparkdelta.base.schema.store_assignment import StoreAssignment, assigned
 from sparkdelta.base.schema.table_constraints import Identity, RowRules
 from sparkdelta.base.schema.table_schema import quoted, without_collations, without_void
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.table.scan.file_row_frames import expression_of
 
 _ROW = "\0"
 _FILLED = "__sparkdelta_filled__"
@@ -163,11 +164,6 @@ def retyped_rows(
 def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
     """Return the rows; a row that does not satisfy the condition fails the query."""
     return _checked(rows, [(is_not_true(expression_of(where)), other_rows(where))])
-
-
-def expression_of(where: str | Column) -> Column:
-    """Return the user's condition as a Column."""
-    return F.expr(where) if isinstance(where, str) else where
 
 
 def other_rows(where: str | Column) -> DeltaError:

@@ -71,7 +71,7 @@ def delete_emptied(directory: str, files: TableFiles) -> None:
 
 
 def _left(places: Iterable[str], files: TableFiles) -> list[str]:
-    """Delete files and directories, and return those that may be left."""
+    """Delete files and directories, and return the places that could not be deleted."""
     paths, left = [], []
     for place in places:
         if not place.endswith("/"):

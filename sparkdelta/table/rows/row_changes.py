@@ -28,8 +28,9 @@ from sparkdelta.base.protocol.table_properties import (
     is_append_only,
 )
 from sparkdelta.base.protocol.write_support import check_data_writable
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import DeltaError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import open_log_for_writing, read_options
@@ -165,8 +166,13 @@ class ChangeWriter:
             Conformed rows of the table's columns, and `file_columns` if they have row ids.
         """
         rows, table, file_columns = new, self.change.after, self.file_columns
-        if modified.rewritten is not None:
-            kept = self.rows_of(modified.rewritten)
+        rewritten = modified.rewritten
+        moves_frames = engine_of(self.spark).can("move frames")
+        if isinstance(rewritten, DataFrame) and not moves_frames:
+            problem = "it selects rows of too many files; change them from a classic session"
+            raise InvalidArgumentError(argument="condition", problem=problem)
+        if rewritten is not None:
+            kept = self.rows_of(rewritten)
             rows = kept if rows is None else kept.unionByName(rows, allowMissingColumns=True)
         elif not has_row_ids:
             file_columns = ()

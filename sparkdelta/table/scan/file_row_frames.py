@@ -147,6 +147,11 @@ def except_on_deleted_rows(condition: str | Column) -> Column:
     condition
         On rows that have IS_DELETED.
     """
-    condition = F.expr(condition) if isinstance(condition, str) else condition
+    is_true = expression_of(condition)
     # Spark rewrites a single WHEN to an AND, and pushes down its sides separately.
-    return F.when(F.col(IS_DELETED), F.lit(False)).when(condition, F.lit(True)).otherwise(False)
+    return F.when(F.col(IS_DELETED), F.lit(False)).when(is_true, F.lit(True)).otherwise(False)
+
+
+def expression_of(given: str | Column) -> Column:
+    """Return a user's expression, SQL text or a Column, as a Column."""
+    return F.expr(given) if isinstance(given, str) else given

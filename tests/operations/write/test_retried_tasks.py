@@ -88,8 +88,8 @@ def test_files_of_both_runs_are_never_committed(table_path: str) -> None:
 
 @pytest.mark.slow
 def test_vectors_of_one_run_stay(spark: SparkSession, table_path: str) -> None:
-    """Each run of a task writes vectors of its own, as a speculative task does, too; those of one
-    are moved and committed.
+    """Every run of a task, also a speculative one, writes separate vectors. Only the vectors of one
+    run are moved and committed.
 
     PROTOCOL.md#deletion-vectors
     """
