@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
@@ -23,7 +22,7 @@ from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import TableState
 from sparkdelta.table.scan.change_file_frames import changes_of_pairs, net_pairs
 from sparkdelta.table.scan.changed_files import ChangedFiles
-from sparkdelta.table.scan.scan_request import BASE_ROW_ID
+from sparkdelta.table.scan.scan_request import BASE_ROW_ID, FileList
 
 
 def with_kind(configuration: TableConfiguration) -> TableConfiguration:
@@ -36,7 +35,7 @@ def with_kind(configuration: TableConfiguration) -> TableConfiguration:
     )
 
 
-def has_files_without_row_ids(files: pa.Table | DataFrame | None) -> bool:
+def has_files_without_row_ids(files: FileList | None) -> bool:
     """Return True if rows of a listed file have no id, as in tables that violate the protocol."""
     if isinstance(files, DataFrame):
         without_id = files.filter(F.col(BASE_ROW_ID).isNull()).select(BASE_ROW_ID).limit(1)

@@ -26,6 +26,7 @@ from sparkdelta.table.scan.known_files import known_files
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.scan.scan_request import (
     CHANGE_KIND,
+    FileList,
     MetadataColumn,
     partition_column,
     row_id_columns,
@@ -44,9 +45,9 @@ from sparkdelta.table.vectors.deletion_vector_writing_workers import (
 
 def rewritten_files(
     snapshot: Snapshot, touched: pa.Table | DataFrame, count: int
-) -> pa.Table | DataFrame | None:
-    """Return the files to rewrite with all deleted rows in their deletion vectors, as
-    `Scan.rows_of` takes them; None if there are none.
+) -> FileList | None:
+    """Return the files to rewrite with all deleted rows in their deletion vectors; None if there
+    are none.
 
     A DataFrame if they are too many for the driver, or if their bitmaps are too large for every
     executor: the rows that stay are not shuffled.
@@ -97,10 +98,8 @@ def deleted_rows(
     return scan.rows_of(_files_of_deleted_rows(snapshot, touched, count), *metadata_columns)
 
 
-def _files_of_deleted_rows(
-    snapshot: Snapshot, touched: DataFrame, count: int
-) -> pa.Table | DataFrame:
-    """Return the files of a scan with changes; a DataFrame if they are too many for the driver."""
+def _files_of_deleted_rows(snapshot: Snapshot, touched: DataFrame, count: int) -> FileList:
+    """Return the files of a scan with changes."""
     before = F.col(f"{ADD}.deletionVector")
     files = _files(
         snapshot,

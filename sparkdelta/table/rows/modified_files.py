@@ -47,7 +47,7 @@ from sparkdelta.table.rows.modified_file_actions import action_rows, adds_before
 from sparkdelta.table.rows.modified_file_rows import rewritten_files
 from sparkdelta.table.rows.orphans import delete_emptied, report_orphans
 from sparkdelta.table.rows.removed_files import remove_actions
-from sparkdelta.table.scan.scan_request import MetadataColumn
+from sparkdelta.table.scan.scan_request import FileList, MetadataColumn
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging
 from sparkdelta.table.vectors.deletion_vector_writing_workers import (
@@ -141,7 +141,7 @@ class ModifiedFiles:
     removes: tuple[RemoveFile, ...] = ()
     actions: DataFrame | None = None
     deleted: pa.Table | DataFrame | None = None
-    rewritten: pa.Table | DataFrame | None = None
+    rewritten: FileList | None = None
     paths: tuple[str, ...] | None = ()
     num_files: int = 0
     num_rows: int | None = 0

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import overload
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -42,7 +41,7 @@ from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
 from sparkdelta.table.rows.removed_files import commit_tags, row_id_columns
-from sparkdelta.table.scan.scan_request import MetadataColumn
+from sparkdelta.table.scan.scan_request import FileList, MetadataColumn
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 ROW_IDS = (MetadataColumn.ROW_ID, MetadataColumn.ROW_COMMIT_VERSION)
@@ -194,7 +193,7 @@ class ChangeWriter:
         self.places.extend(files.places)
         return files
 
-    def rows_of(self, files: pa.Table | DataFrame) -> DataFrame:
+    def rows_of(self, files: FileList) -> DataFrame:
         """Return the rows of the table's files, see `Scan.rows_of`, in its new columns and
         `file_columns`; lazy.
         """

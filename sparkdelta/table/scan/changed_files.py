@@ -28,7 +28,7 @@ from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, TableState, num_records
 from sparkdelta.table.scan.change_file_frames import derived_changes, recorded_changes
 from sparkdelta.table.scan.live_files import partition_texts, read_list
-from sparkdelta.table.scan.scan_request import CHANGE_KIND, row_id_columns
+from sparkdelta.table.scan.scan_request import CHANGE_KIND, FileList, row_id_columns
 from sparkdelta.table.scan.split_workers import ONLY
 
 _OF_COMMIT = (COMMIT_VERSION, COMMIT_TIMESTAMP)
@@ -95,7 +95,7 @@ class ChangedFiles:
 
     def listed(
         self, state: TableState, skipping: DataSkipping | None, bound: int, *, tracks_rows: bool
-    ) -> pa.Table | DataFrame:
+    ) -> FileList:
         """Return the list of files, see `LiveFiles.listed`."""
         files = self.frame(state, skipping, tracks_rows=tracks_rows)
         version, few = state.log.segment.version, self.are_few(bound)

@@ -29,7 +29,12 @@ from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import load_without_checkpoint
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
 from sparkdelta.table.scan.known_files import known_files
-from sparkdelta.table.scan.scan_request import ROW_ID_FIELDS, partition_column, row_id_columns
+from sparkdelta.table.scan.scan_request import (
+    ROW_ID_FIELDS,
+    FileList,
+    partition_column,
+    row_id_columns,
+)
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,8 @@ class LiveFiles:
     skipping: DataSkipping | None
     tracks_rows: bool
 
-    def listed(self, bound: int) -> pa.Table | DataFrame:
-        """Return the list of files, see `NativeScan.rows`: a table on the driver if there are at
-        most as many as a bound, else a DataFrame.
-        """
+    def listed(self, bound: int) -> FileList:
+        """Return the list of files, on the driver if there are at most as many as a bound."""
         state, log = self.state, self.state.log
         if state.known is not None:
             return known_files(

@@ -40,7 +40,7 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
 from sparkdelta.table.scan.native_scan import NativeScan
-from sparkdelta.table.scan.scan_request import MetadataColumn, RowCondition, ScanRequest
+from sparkdelta.table.scan.scan_request import FileList, MetadataColumn, RowCondition, ScanRequest
 
 MAX_SEARCHED_FILES = 1_000
 """Up to this many files without a null count are searched for nulls."""
@@ -149,7 +149,7 @@ def _adds_no_nulls(log: LogReader, last_checked: LogFile | None, skipping: DataS
 
 
 def _have_no_nulls(
-    doubtful: pa.Table | DataFrame,
+    doubtful: FileList,
     paths: tuple[ColumnPath, ...],
     live: LiveFiles,
     request: ScanRequest,

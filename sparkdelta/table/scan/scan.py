@@ -52,6 +52,7 @@ from sparkdelta.table.scan.read_provenance import following_mark
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.scan_report import ScanReport, counted_report, full_report
 from sparkdelta.table.scan.scan_request import (
+    FileList,
     MetadataColumn,
     RowCondition,
     ScanRequest,
@@ -100,7 +101,7 @@ class Scan:
     _names: RowNames = field(default=NO_NAMES, repr=False)
     is_streaming: bool = field(default=False, kw_only=True, repr=False)
     changes: ChangedFiles | None = field(default=None, kw_only=True, repr=False)
-    given_files: pa.Table | DataFrame | None = field(default=None, kw_only=True, repr=False)
+    given_files: FileList | None = field(default=None, kw_only=True, repr=False)
     followed: Callable[[SparkSession], FollowedTable] | None = field(
         default=None, kw_only=True, repr=False
     )
@@ -267,15 +268,10 @@ class Scan:
             files = self.not_shuffled(files)
             return self._rows(files, self._condition, *metadata_columns)
 
-    def not_shuffled(self, files: pa.Table | DataFrame) -> pa.Table | DataFrame:
+    def not_shuffled(self, files: FileList) -> FileList:
         """Return the files as a DataFrame if their bitmaps are too large for every executor:
         workers read these, and rows are not shuffled. Of use where workers can reach the files,
         which they may not on HDFS.
-
-        Parameters
-        ----------
-        files
-            As `NativeScan.rows` takes them.
         """
         log = self._state.log
         spark, root = log.spark, log.store.table_root
@@ -285,14 +281,8 @@ class Scan:
         moves = engine_of(spark).can("move frames")  # the list is of this session
         return arrow_frame(spark, files) if moves and is_reached else files
 
-    def rows_of(self, files: pa.Table | DataFrame, *metadata_columns: MetadataColumn) -> DataFrame:
-        """Return the rows of the given files that match `where`; otherwise like `rows_with`.
-
-        Parameters
-        ----------
-        files
-            As `NativeScan.rows` takes them; a DataFrame if they are too many for the driver.
-        """
+    def rows_of(self, files: FileList, *metadata_columns: MetadataColumn) -> DataFrame:
+        """Return the rows of the given files that match `where`; otherwise like `rows_with`."""
         with self._named_jobs():
             return self._rows(files, self._condition, *metadata_columns)
 
@@ -333,13 +323,11 @@ class Scan:
 
     def _rows(
         self,
-        files: pa.Table | DataFrame,
+        files: FileList,
         condition: RowCondition | None,
         *metadata_columns: MetadataColumn,
     ) -> DataFrame:
-        """Return the rows of files that match a condition: a native scan of a table of files, a
-        distributed scan of a DataFrame of files.
-        """
+        """Return the rows of files that match a condition."""
         request = self._request(frozenset(metadata_columns) | self._tracking_columns, condition)
         is_read_by_workers = self.changes is not None and not self.is_streaming
         if is_read_by_workers and isinstance(files, pa.Table) and has_large_bitmaps(files):
@@ -446,9 +434,8 @@ class Scan:
         needed = set() if predicate is None else {path[0] for path in columns_of(predicate)}
         return frozenset(name for name in asked | needed if name is not None)
 
-    def _files_to_read(self, *, tracks_rows: bool = False) -> pa.Table | DataFrame:
-        """Return the list of files, in the form that chooses the scan: a table on the driver if
-        there are at most `max_driver_files`, else a DataFrame.
+    def _files_to_read(self, *, tracks_rows: bool = False) -> FileList:
+        """Return the list of files, on the driver if there are at most `max_driver_files`.
 
         Parameters
         ----------

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
-from pyspark.sql import Column
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
@@ -30,6 +32,10 @@ from sparkdelta.table.scan.logical_row_frames import (
 )
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.split_workers import FILE, RowColumn
+
+FileList: TypeAlias = pa.Table | DataFrame
+"""A list of files with the columns of `NativeScan.rows`: a table if the driver holds it, else a
+DataFrame, whose files a distributed scan reads."""
 
 CHANGE_KIND = "__sparkdelta_change_kind"
 BASE_ROW_ID = "__sparkdelta_base_row_id"
