@@ -20,7 +20,11 @@ from sparkdelta.base.protocol.arguments import (
     checked_text,
     checked_version,
 )
-from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
+from sparkdelta.base.protocol.settable_properties import (
+    FEATURE,
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+)
 from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.enabled_sessions import conversion_time_zone, is_enabled
@@ -36,7 +40,7 @@ from sparkdelta.operations.alter.alter_table import alter
 from sparkdelta.operations.alter.altered_properties import set_properties
 from sparkdelta.operations.alter.drop_feature import drop_feature
 from sparkdelta.operations.changes.describe import table_detail, table_history
-from sparkdelta.operations.compaction.optimization import OptimizeRequest, OptimizeResult
+from sparkdelta.operations.compaction.optimize_run import OptimizeRequest, OptimizeResult
 from sparkdelta.operations.copy.clone import CloneOptions, clone
 from sparkdelta.operations.copy.convert import convert, parquet_path
 from sparkdelta.operations.copy.converted_table import ConvertOptions, checked_partition_schema

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.protocol.arguments import checked_names, checked_text
 from sparkdelta.exceptions import InvalidArgumentError
-from sparkdelta.operations.compaction.compaction import FileSizes
-from sparkdelta.operations.compaction.optimization import OptimizeRequest, OptimizeResult
+from sparkdelta.operations.compaction.compaction_batches import FileSizes
+from sparkdelta.operations.compaction.optimize_run import OptimizeRequest, OptimizeResult
 
 _FILES = "STRUCT<min: LONG, max: LONG, avg: DOUBLE, totalFiles: LONG, totalSize: LONG>"
 _PAIR = "STRUCT<num: LONG, size: LONG>"

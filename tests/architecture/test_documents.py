@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import sparkdelta.tables
 from sparkdelta.base.protocol import write_support
-from sparkdelta.base.protocol.feature_rules import ALL_WRITING, FEATURES, FeatureRules
+from sparkdelta.base.protocol.feature_registry import ALL_WRITING, FEATURES, FeatureRules
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from tests.clients.suites import PEER, SUITES

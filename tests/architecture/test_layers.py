@@ -32,7 +32,7 @@ LOWER_CASE = {
     "sparkdelta/base/predicates/condition_text.py",
     "sparkdelta/base/protocol/column_names.py",
     "sparkdelta/base/protocol/isolation_levels.py",
-    "sparkdelta/base/protocol/property_rules.py",
+    "sparkdelta/base/protocol/settable_properties.py",
     "sparkdelta/sql/pyspark/pyspark_writing.py",
     "sparkdelta/sql/statements/cached_tables.py",
     "sparkdelta/sql/statements/options.py",

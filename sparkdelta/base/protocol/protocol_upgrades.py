@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sparkdelta.base.protocol.actions import Protocol
-from sparkdelta.base.protocol.property_rules import CONSTRAINT, MIN_READER_VERSION
+from sparkdelta.base.protocol.settable_properties import CONSTRAINT, MIN_READER_VERSION
 from sparkdelta.base.protocol.table_features import (
     FEATURES,
     READER_FEATURES_VERSION,

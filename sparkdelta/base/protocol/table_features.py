@@ -1,6 +1,6 @@
 """The table features that a protocol supports, and checks that a table can be read and written.
 
-See `feature_rules` for the features.
+See `feature_registry` for the features.
 
 References
 ----------
@@ -12,7 +12,7 @@ PROTOCOL.md#table-features
 from __future__ import annotations
 
 from sparkdelta.base.protocol.actions import Protocol
-from sparkdelta.base.protocol.feature_rules import FEATURES, TableFeature, Writing, known_feature
+from sparkdelta.base.protocol.feature_registry import FEATURES, TableFeature, Writing, known_feature
 from sparkdelta.exceptions import DeltaError
 
 __all__ = [

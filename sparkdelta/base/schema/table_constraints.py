@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.protocol.actions import Protocol
-from sparkdelta.base.protocol.property_rules import CONSTRAINT
 from sparkdelta.base.protocol.protocol_upgrades import (
     FIELD_FEATURES,
     GENERATION_EXPRESSION,
     IDENTITY_START,
     INVARIANTS,
 )
+from sparkdelta.base.protocol.settable_properties import CONSTRAINT
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.exceptions import DeltaError

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.protocol.feature_rules import TableFeature
+from sparkdelta.base.protocol.feature_registry import TableFeature
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol
 from sparkdelta.base.protocol.table_properties import SUSPEND_ROW_TRACKING, assigns_row_ids

@@ -24,7 +24,7 @@ from sparkdelta.table.definition.clustering import (
     logical_columns,
 )
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 

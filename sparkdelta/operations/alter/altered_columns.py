@@ -53,7 +53,7 @@ from sparkdelta.table.definition.alteration import Alteration, alteration, with_
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.definition.rule_expressions import check_default, check_unused
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.base.protocol.property_rules import CONSTRAINT
+from sparkdelta.base.protocol.settable_properties import CONSTRAINT
 from sparkdelta.base.schema.table_constraints import Constraint, RowRules
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.session_settings import rule_evaluation
@@ -20,7 +20,7 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.rule_expressions import check_expressions
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.conformed_row_frames import is_not_true
 from sparkdelta.table.snapshot.snapshot import Snapshot
 

@@ -21,7 +21,7 @@ from sparkdelta.operations.alter.altered_columns import shown_field
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import Alteration, alteration
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 

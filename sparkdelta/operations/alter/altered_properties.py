@@ -24,8 +24,9 @@ from sparkdelta.base.protocol.iceberg_compatibility import (
     check_still_compatible,
     iceberg_version,
 )
-from sparkdelta.base.protocol.manifest_rules import check_manifest_properties
-from sparkdelta.base.protocol.property_rules import (
+from sparkdelta.base.protocol.manifest_files import check_manifest_properties
+from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, with_versions
+from sparkdelta.base.protocol.settable_properties import (
     COMMENT,
     CONSTRAINT,
     PREFIX,
@@ -35,7 +36,6 @@ from sparkdelta.base.protocol.property_rules import (
     check_row_tracking,
     without_comment,
 )
-from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, with_versions
 from sparkdelta.base.protocol.table_features import TableFeature
 from sparkdelta.base.protocol.table_properties import (
     APPEND_ONLY,
@@ -64,7 +64,7 @@ from sparkdelta.table.definition.alteration import (
     with_schema,
 )
 from sparkdelta.table.definition.table_change import TableChange, with_row_id_columns
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _OF_ENGINES = frozenset(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.protocol.feature_rules import FEATURES, TableFeature
+from sparkdelta.base.protocol.feature_registry import FEATURES, TableFeature
 from sparkdelta.base.protocol.log_files import LogFileKind, Version
 from sparkdelta.base.protocol.retention import (
     log_retention,

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.actions import DomainMetadata
-from sparkdelta.base.protocol.feature_rules import FEATURES, Drop, TableFeature, known_feature
+from sparkdelta.base.protocol.feature_registry import FEATURES, Drop, TableFeature, known_feature
 from sparkdelta.base.protocol.log_files import LogFileKind
-from sparkdelta.base.protocol.property_rules import CONSTRAINT, PREFIX
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, without_feature
 from sparkdelta.base.protocol.row_ids import ROW_TRACKING_DOMAIN
+from sparkdelta.base.protocol.settable_properties import CONSTRAINT, PREFIX
 from sparkdelta.base.protocol.table_features import is_supported, supported_features
 from sparkdelta.base.protocol.table_properties import PROTECTED_VERSION
 from sparkdelta.base.schema.column_mapping import COLUMN_ID
@@ -30,7 +30,7 @@ from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 DROPPABLE = {feature: rules.drop for feature, rules in FEATURES.items() if rules.drop is not None}

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
-from sparkdelta.base.protocol.feature_rules import TableFeature
+from sparkdelta.base.protocol.feature_registry import TableFeature
 from sparkdelta.base.protocol.retention import deleted_file_retention_ms
 from sparkdelta.base.protocol.table_properties import ColumnMappingMode, declared_file_size
 from sparkdelta.base.schema.column_mapping import COLUMN_ID, physical_name
@@ -36,7 +36,7 @@ from sparkdelta.operations.alter.stored_type_workers import (
     files_of_other_types,
 )
 from sparkdelta.operations.alter.unmapped_table import remove_mapping
-from sparkdelta.operations.compaction.compaction import (
+from sparkdelta.operations.compaction.compaction_batches import (
     commit_batch,
     described_files,
     in_packing_order,
@@ -48,7 +48,7 @@ from sparkdelta.table.commit.transaction import CommittedTransaction, Transactio
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.metadata_domains import live_domains
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.log.vector_path_frames import vector_uri
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import unchanged_table

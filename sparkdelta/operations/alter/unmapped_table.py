@@ -21,7 +21,7 @@ from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.definition.clustering import clustering_columns, clustering_domain
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.modified_files import whole_files
 from sparkdelta.table.rows.row_changes import change_writer, check_row_count

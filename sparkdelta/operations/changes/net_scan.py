@@ -18,8 +18,8 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.changes.net_row_frames import KIND
 from sparkdelta.table.log.commit_line_frames import add_fields
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import TableState
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.change_file_frames import changes_of_pairs, net_pairs
 from sparkdelta.table.scan.changed_files import ChangedFiles
 from sparkdelta.table.scan.scan_request import BASE_ROW_ID, FileList

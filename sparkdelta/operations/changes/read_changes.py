@@ -33,7 +33,7 @@ from sparkdelta.table.listing.log_segment_rules import commits_between, readable
 from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.changed_files import CommitChanges, with_change_columns
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot

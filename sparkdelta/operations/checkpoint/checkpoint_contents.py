@@ -40,8 +40,8 @@ from sparkdelta.table.checkpoint.checkpoint_layout_frames import FileOrder, lead
 from sparkdelta.table.definition.clustering import clustering_columns
 from sparkdelta.table.listing.line_reader import local_lines
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import TableState
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 REMOVES_PER_SIDECAR = 250_000

@@ -25,7 +25,7 @@ from sparkdelta.base.spark.row_range_frames import hashed_numbers, separate_plac
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.compaction.curve_order_frames import curve_key, in_curve_order
 from sparkdelta.operations.compaction.curve_rules import Curve, CurveRanges
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 
 MAX_SAMPLED_ROWS = 200_000
 """The most sampled rows for the ranges of a batch; about half as many are asked for."""

@@ -28,7 +28,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.copy.cloned_table import cloned_table, shallow_files
-from sparkdelta.operations.copy.copied_table import copy_files
+from sparkdelta.operations.copy.copied_files import copy_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.operations.vacuum.vacuum_outcome_frames import is_absolute
 from sparkdelta.table.commit.conflict_rules import ReadSet

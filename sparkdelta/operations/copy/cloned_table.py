@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame
 
 from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.iceberg_compatibility import check_same_version
-from sparkdelta.base.protocol.property_rules import CONSTRAINT, changed_properties
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, without_feature
+from sparkdelta.base.protocol.settable_properties import CONSTRAINT, changed_properties
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported, supported_features
 from sparkdelta.base.protocol.table_properties import (
     COLUMN_MAPPING_MODE,
@@ -42,7 +42,7 @@ from sparkdelta.table.definition.table_change import (
 )
 from sparkdelta.table.log.absolute_file_frames import absolute_uri, absolute_vector
 from sparkdelta.table.log.commit_line_frames import add_fields
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.identity_columns import identity_marks
 from sparkdelta.table.snapshot.snapshot import Snapshot
 

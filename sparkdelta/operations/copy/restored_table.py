@@ -37,7 +37,7 @@ from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between
 from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.identity_columns import identity_marks
 from sparkdelta.table.rows.removed_files import remove_fields
 from sparkdelta.table.snapshot.snapshot import Snapshot

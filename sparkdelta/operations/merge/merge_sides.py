@@ -16,7 +16,7 @@ from sparkdelta.base.schema.table_schema import as_nullable, quoted
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.merge.merge_clauses import SOURCE, ResolvedMerge
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.scan.scan_request import MetadataColumn
 from sparkdelta.table.snapshot.snapshot import Snapshot

@@ -25,12 +25,12 @@ from sparkdelta.base.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.operations.compaction.compaction import (
+from sparkdelta.operations.compaction.compaction_batches import (
     MAX_COMMIT_BYTES,
     described_files,
     plan_batches,
 )
-from sparkdelta.operations.compaction.optimization import (
+from sparkdelta.operations.compaction.optimize_run import (
     OPERATION,
     TARGET_FILE_SIZE,
     OptimizeRequest,

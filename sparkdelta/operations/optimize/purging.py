@@ -19,13 +19,13 @@ from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import driver_files, task_count, worker_files
-from sparkdelta.operations.compaction.compaction import has_vector
+from sparkdelta.operations.compaction.compaction_batches import has_vector
 from sparkdelta.operations.optimize.dropped_column_workers import (
     OTHER_COLUMNS,
     ColumnChecker,
     files_with_others,
 )
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging
 

@@ -19,8 +19,8 @@ from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.operations.stream.stream_offset_rules import BEFORE_FILES
 from sparkdelta.table.listing.file_reader import LINE_PLACE, LogFileReader
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, num_records
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.live_files import file_columns
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
 from sparkdelta.table.snapshot.snapshot import Snapshot

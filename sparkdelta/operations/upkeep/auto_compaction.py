@@ -20,7 +20,7 @@ from sparkdelta.base.protocol.table_properties import compacts_after_commits, de
 from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.operations.compaction.optimization import OptimizeRequest, optimize_files
+from sparkdelta.operations.compaction.optimize_run import OptimizeRequest, optimize_files
 from sparkdelta.table.commit.transaction import CommittedTransaction
 
 MIN_SMALL_FILES = 50

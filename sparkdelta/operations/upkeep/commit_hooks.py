@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import time
 
-from sparkdelta.base.protocol.manifest_rules import ENABLE_MANIFESTS, touched_partitions
+from sparkdelta.base.protocol.manifest_files import ENABLE_MANIFESTS, touched_partitions
 from sparkdelta.base.protocol.table_features import Writing, allows
 from sparkdelta.base.protocol.table_properties import (
     checkpoint_interval,

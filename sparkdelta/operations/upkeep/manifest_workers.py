@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from sparkdelta.base.protocol.manifest_rules import MANIFEST_NAME, MANIFESTS, partition_directory
+from sparkdelta.base.protocol.manifest_files import MANIFEST_NAME, MANIFESTS, partition_directory
 from sparkdelta.base.storage.worker_files import StoredFiles
 from sparkdelta.exceptions import DeltaError
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
-from sparkdelta.base.protocol.manifest_rules import MANIFEST_NAME, MANIFESTS, partition_directory
+from sparkdelta.base.protocol.manifest_files import MANIFEST_NAME, MANIFESTS, partition_directory
 from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.schema.partition_value_frames import partition_value
 from sparkdelta.base.schema.sql_text import text_literal

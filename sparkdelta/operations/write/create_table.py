@@ -34,7 +34,7 @@ from sparkdelta.table.definition.table_change import (
 )
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.listing.listing import open_log_for_writing
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.snapshot.snapshot import Snapshot, find_snapshot, open_snapshot
 

@@ -16,7 +16,7 @@ from pyspark.storagelevel import StorageLevel
 
 from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.api.reading_and_writing import load_snapshot, read_delta
-from sparkdelta.base.protocol.manifest_rules import partition_directory
+from sparkdelta.base.protocol.manifest_files import partition_directory
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG, text_literal
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.driver import read_rows

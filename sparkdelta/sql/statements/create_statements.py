@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from sparkdelta.api.cloning import clone
 from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.api.reading_and_writing import load_snapshot
-from sparkdelta.base.protocol.property_rules import without_comment
+from sparkdelta.base.protocol.settable_properties import without_comment
 from sparkdelta.base.schema.column_ids import without_ids
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.local_data import local_frame

@@ -11,7 +11,7 @@ from sparkdelta.base.protocol.isolation_levels import IsolationLevel
 from sparkdelta.base.protocol.log_files import listing_prefix
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.conflict_rules import ReadSet, check_conflicts
-from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
+from sparkdelta.table.commit.spark_conflict_detection import SparkConflictDetector
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between

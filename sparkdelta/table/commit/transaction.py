@@ -37,7 +37,7 @@ from sparkdelta.table.commit.committer import (
 )
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
 from sparkdelta.table.commit.conflict_rules import ReadSet
-from sparkdelta.table.commit.large_conflict_detection import SparkConflictDetector
+from sparkdelta.table.commit.spark_conflict_detection import SparkConflictDetector
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.staged_lines import DistinctAdds, StagedLines
 from sparkdelta.table.log.commit_line_frames import (

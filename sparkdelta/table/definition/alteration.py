@@ -23,7 +23,7 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.definition.table_change import TableChange, with_mapping
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 

@@ -18,7 +18,7 @@ from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 CLUSTERING_DOMAIN = "delta.clustering"

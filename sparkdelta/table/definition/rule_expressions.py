@@ -25,7 +25,7 @@ from sparkdelta.base.spark.error_log import unlogged_errors
 from sparkdelta.base.spark.session_settings import rule_evaluation
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 
 _USERS = frozenset(
     (

@@ -38,7 +38,7 @@ from sparkdelta.table.definition.table_change import (
     replaced_table,
 )
 from sparkdelta.table.definition.write_options import WriteOptions
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 

@@ -27,16 +27,16 @@ from sparkdelta.base.protocol.iceberg_compatibility import (
     has_nested_ids,
     iceberg_version,
 )
-from sparkdelta.base.protocol.manifest_rules import check_manifest_properties
-from sparkdelta.base.protocol.property_rules import (
+from sparkdelta.base.protocol.manifest_files import check_manifest_properties
+from sparkdelta.base.protocol.protocol_upgrades import (
+    new_protocol,
+    upgraded_protocol,
+)
+from sparkdelta.base.protocol.settable_properties import (
     FEATURE,
     requested_properties,
     with_defaults,
     without_comment,
-)
-from sparkdelta.base.protocol.protocol_upgrades import (
-    new_protocol,
-    upgraded_protocol,
 )
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import (
@@ -71,7 +71,7 @@ from sparkdelta.base.spark.session_settings import default_properties
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
 from sparkdelta.table.definition.clustering import clustering_domain
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,11 @@ import json
 
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.base.protocol.property_rules import FEATURE, MIN_READER_VERSION, MIN_WRITER_VERSION
+from sparkdelta.base.protocol.settable_properties import (
+    FEATURE,
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+)
 from sparkdelta.base.schema.type_folds import with_fields
 from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
 from sparkdelta.table.snapshot.snapshot import Snapshot

@@ -12,7 +12,7 @@ from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.schema.iceberg_types import check_iceberg_types
 from sparkdelta.base.schema.written_schema import check_collations
 from sparkdelta.table.listing.listing import open_log_for_writing
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 

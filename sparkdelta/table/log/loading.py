@@ -63,9 +63,9 @@ from sparkdelta.table.listing.listing import find_log_segment, read_options
 from sparkdelta.table.listing.log_segment_rules import LogSegment
 from sparkdelta.table.log.checksums import checksum_of_segment
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.reconciliation_frames import contradicting_commits
+from sparkdelta.table.log.table_configuration import TableConfiguration
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -34,7 +34,6 @@ from sparkdelta.base.skipping.path_filter_frames import PathFilter
 from sparkdelta.base.spark.local_data import empty_frame, local_frame
 from sparkdelta.table.checkpoint.checkpoint_reader import CheckpointReader
 from sparkdelta.table.log.commit_range import DISTINCT_FILES
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.local_add_files import LocalAddFiles
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.reconciliation_frames import (
@@ -48,6 +47,7 @@ from sparkdelta.table.log.reconciliation_frames import (
     superseding_keys,
     surviving_actions,
 )
+from sparkdelta.table.log.table_configuration import TableConfiguration
 
 Skipping: TypeAlias = DataSkipping | FileMarks | PathFilter
 

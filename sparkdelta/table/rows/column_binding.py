@@ -29,7 +29,7 @@ from sparkdelta.base.spark.session_settings import rule_evaluation, store_assign
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.writable import check_table_writable
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.assigned_row_frames import Assignments, Origin, assigned_rows
 from sparkdelta.table.rows.conformed_row_frames import (
     WrittenColumn,

@@ -27,7 +27,7 @@ from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import driver_files, worker_files
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles
 from sparkdelta.exceptions import DriverReadTooLargeError, StorageError
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.field_id_workers import FileCopier, copied_files
 from sparkdelta.table.rows.footer_statistics_workers import LISTED, FooterReader, describe_files
 from sparkdelta.table.rows.new_files import MAX_NEW_FILES, NewFiles

@@ -18,7 +18,7 @@ from sparkdelta.base.schema.table_constraints import HIGH_WATER_MARK, with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.column_binding import ColumnBinding
 from sparkdelta.table.rows.new_files import NewFiles
 

@@ -21,7 +21,7 @@ from sparkdelta.base.protocol.partition_values import escaped_name
 from sparkdelta.base.schema.column_mapping import physical_name
 from sparkdelta.base.schema.table_schema import quoted, stored_schema
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.written_row_frames import physical_rows, written_rows
 from sparkdelta.table.scan.stored_row_frames import without_void_columns
 

@@ -38,8 +38,8 @@ from sparkdelta.exceptions import (
     NonPartitionColumnReferenceError,
 )
 from sparkdelta.table.commit.conflict_rules import ReadSet
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.conditions import parse_deterministic_where
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot

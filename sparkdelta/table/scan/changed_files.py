@@ -24,8 +24,8 @@ from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import NUM_RECORDS, TableState, num_records
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.change_file_frames import derived_changes, recorded_changes
 from sparkdelta.table.scan.live_files import partition_texts, read_list
 from sparkdelta.table.scan.scan_request import CHANGE_KIND, FileList, row_id_columns

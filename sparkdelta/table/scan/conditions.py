@@ -24,7 +24,7 @@ from sparkdelta.exceptions import (
     DeltaError,
     InvalidConditionError,
 )
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 
 

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from sparkdelta.base.schema.read_compatibility import is_readable_as
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.state import TableState
+from sparkdelta.table.log.table_configuration import TableConfiguration
 
 
 class FollowedTable(Protocol):

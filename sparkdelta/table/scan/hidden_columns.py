@@ -17,8 +17,8 @@ from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
 from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.table_configuration import TableConfiguration
 
 MAX_SEARCHED_BYTES = 256 * 1024
 """Up to this many bytes of commits are searched for old dates, which takes less than a call of the

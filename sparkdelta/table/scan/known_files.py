@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.file_paths import resolve
 from sparkdelta.base.protocol.wide_statistics import num_records
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.scan_request import (
     BASE_ROW_ID,
     DEFAULT_ROW_COMMIT_VERSION,

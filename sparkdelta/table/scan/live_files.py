@@ -25,9 +25,9 @@ from sparkdelta.exceptions import (
     StorageError,
 )
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import load_without_checkpoint
 from sparkdelta.table.log.state import NUM_RECORDS, TableState
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.known_files import known_files
 from sparkdelta.table.scan.scan_request import (
     ROW_ID_FIELDS,

@@ -24,7 +24,7 @@ from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.schema.column_mapping import physical_field
 from sparkdelta.base.schema.partition_value_frames import typed_partition_value
 from sparkdelta.base.schema.table_schema import as_nullable, nullable_as, quoted, without_void
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.logical_row_frames import (
     has_hidden_values,
     logical_column,

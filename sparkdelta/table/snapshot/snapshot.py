@@ -34,10 +34,10 @@ from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import LogSegment, extend_log_segment
 from sparkdelta.table.log.commit_times import commit_timestamp
 from sparkdelta.table.log.commit_timestamp_rules import utc_datetime
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.loading import LoadedLog, extend_log, load_log
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.state import CachedAdds, TableState
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.query_versions import find_version, version_of_query
 from sparkdelta.table.scan.read_provenance import read_mark
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan

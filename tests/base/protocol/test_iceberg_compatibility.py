@@ -9,7 +9,7 @@ from sparkdelta.base.protocol.iceberg_compatibility import (
     iceberg_version,
     is_iceberg_type_change,
 )
-from sparkdelta.base.protocol.property_rules import requested_properties
+from sparkdelta.base.protocol.settable_properties import requested_properties
 from tests.support.errors import raises
 
 V1, V2, V3 = (f"delta.enableIcebergCompatV{version}" for version in (1, 2, 3))

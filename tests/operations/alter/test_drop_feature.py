@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, clean_log, load_snapshot, read_delta, write_delta
-from sparkdelta.base.protocol.feature_rules import FEATURES, TableFeature
+from sparkdelta.base.protocol.feature_registry import FEATURES, TableFeature
 from sparkdelta.base.protocol.table_features import is_supported, supported_features
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter import drop_feature as command

@@ -32,7 +32,7 @@ from sparkdelta.exceptions import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from sparkdelta.operations.copy import copied_table
+from sparkdelta.operations.copy import copied_files
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.snapshot.staging import Staging
 from tests.support.errors import raises
@@ -324,6 +324,6 @@ def test_files_are_checked(
         clone(spark, source, target, deep=True)
     assert not data_files(target)
     file.write_bytes(data)
-    monkeypatch.setattr(copied_table, "_TASK_BYTES", 1)
+    monkeypatch.setattr(copied_files, "_TASK_BYTES", 1)
     assert clone(spark, source, target, deep=True).num_copied_files == 3
     assert stored(spark, target) == stored(spark, source)

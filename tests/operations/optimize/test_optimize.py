@@ -30,7 +30,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     NonPartitionColumnReferenceError,
 )
-from sparkdelta.operations.compaction import compaction
+from sparkdelta.operations.compaction import compaction_batches
 from sparkdelta.table.commit.transaction import Transaction
 from tests.support.errors import raises
 from tests.support.settings import HOSTILE, settings
@@ -172,7 +172,7 @@ def test_commits_in_steps(
         return commit(self, *arguments)
 
     monkeypatch.setattr(Transaction, "commit", once)
-    monkeypatch.setattr(compaction, "MAX_CANDIDATES", 3)
+    monkeypatch.setattr(compaction_batches, "MAX_CANDIDATES", 3)
     with pytest.raises(RuntimeError):
         optimize(spark, table_path, max_bytes=1)
     assert load_snapshot(spark, table_path).version == 1

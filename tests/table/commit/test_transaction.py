@@ -24,7 +24,7 @@ from sparkdelta.exceptions import (
     ConcurrentTransactionException,
     MetadataChangedException,
 )
-from sparkdelta.table.commit import large_conflict_detection as large_commits
+from sparkdelta.table.commit import spark_conflict_detection as large_commits
 from sparkdelta.table.commit import staged_lines, transaction
 from sparkdelta.table.commit.conflict_frames import CONFLICT, SUBJECT, conflicting_files
 from sparkdelta.table.commit.conflict_rules import ReadSet, WinningCommit, file_conflicts

@@ -20,7 +20,7 @@ from sparkdelta.exceptions import (
     VersionsNotContiguousError,
 )
 from sparkdelta.table.log import loading
-from sparkdelta.table.log.configuration import TableConfiguration
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from tests.support.errors import raises
 from tests.support.log_writer import (
     write_checkpoint,

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkdelta.base.protocol.column_lists import column_list
-from sparkdelta.base.protocol.property_rules import (
+from sparkdelta.base.protocol.settable_properties import (
     RequestedProperties,
     requested_properties,
     with_defaults,

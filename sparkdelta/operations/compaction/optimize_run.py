@@ -27,7 +27,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.compaction.clustered_files import ClusteredFiles, files_to_cluster
-from sparkdelta.operations.compaction.compaction import (
+from sparkdelta.operations.compaction.compaction_batches import (
     MAX_COMMIT_BYTES,
     NO_FILES,
     Batch,

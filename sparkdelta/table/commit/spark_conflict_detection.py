@@ -46,8 +46,8 @@ from sparkdelta.table.commit.vector_rebase import VectorRebase
 from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.configuration import TableConfiguration
 from sparkdelta.table.log.log_reader import LogReader
+from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _MAX_TABLE_ACTIONS = 100_000
