@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaError
 from sparkdelta.__main__ import FAILED, add_options, exit_code, fields_of, json_text
 from sparkdelta.base.protocol.results import Result
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.table.rows.job_failures import likely_cause
 
 

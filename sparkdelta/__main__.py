@@ -21,8 +21,7 @@ import sparkdelta
 from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.error_log import unlogged_errors
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS, unlogged_errors
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.changes.describe import DRAWN_OF_HISTORY
 from sparkdelta.operations.checkpoint.checkpoint_options import Layout

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 import sparkdelta
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from sparkdelta.base.schema.store_assignment import StoreAssignment, can_store
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from tests.support.errors import raises
 from tests.support.log_writer import write_commit
 from tests.support.table_builder import field, metadata, protocol

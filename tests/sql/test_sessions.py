@@ -13,7 +13,7 @@ import sparkdelta
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, write_delta
 from sparkdelta.base.jvm import jvm_builders
 from sparkdelta.base.spark import enabled_sessions
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from tests.support.errors import raises
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkdelta
 from sparkdelta import DeltaError, load_snapshot, write_delta
 from sparkdelta.api import delta_table
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError, VersionNotFoundError
 from sparkdelta.operations.vacuum.vacuum import RETENTION_CHECK
 from sparkdelta.sql.statements import inserted_rows, queries, statement_text

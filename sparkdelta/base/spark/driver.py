@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY, Version
 from sparkdelta.base.spark.job_names import named_jobs
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.exceptions import (
     DeltaError,
     DriverReadTooLargeError,

@@ -1,4 +1,4 @@
-"""Errors of Spark sessions, and the settings of this library's own sessions."""
+"""The settings of this library's own sessions."""
 
 from __future__ import annotations
 
@@ -8,16 +8,6 @@ from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-
-SPARK_ERRORS: tuple[type[Exception], ...]
-"""Exceptions of a failed query: PySpark does not convert all Py4J errors."""
-
-try:
-    from py4j.protocol import Py4JJavaError
-except ImportError:  # a pure Spark Connect client
-    SPARK_ERRORS = (PySparkException,)
-else:
-    SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
 _TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 

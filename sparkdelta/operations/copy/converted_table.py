@@ -30,8 +30,8 @@ from sparkdelta.base.schema.partition_value_frames import is_invalid_partition_v
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.type_folds import parts_together, with_parts
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError

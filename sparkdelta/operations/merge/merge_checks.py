@@ -7,7 +7,7 @@ from functools import partial
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
-from sparkdelta.base.spark.error_log import unlogged_errors
+from sparkdelta.base.spark.spark_errors import unlogged_errors
 from sparkdelta.exceptions import DeltaError, InvalidConditionError
 from sparkdelta.operations.merge.merge_clauses import Clause, ResolvedMerge, unresolved
 from sparkdelta.operations.merge.merge_sides import MergeFrames

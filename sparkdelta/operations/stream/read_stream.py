@@ -20,8 +20,8 @@ from sparkdelta.base.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, i
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.storage.stream_source import ReadLimit
 from sparkdelta.exceptions import DeltaError, VersionNotFoundError
 from sparkdelta.operations.stream.stream_batches import BatchPlanner, QueryState

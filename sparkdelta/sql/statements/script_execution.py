@@ -19,7 +19,7 @@ from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.error_log import unlogged_errors
+from sparkdelta.base.spark.spark_errors import unlogged_errors
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.scripts import (

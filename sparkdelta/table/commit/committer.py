@@ -47,7 +47,7 @@ from sparkdelta.base.protocol.table_properties import (
     in_commit_timestamps,
     with_enablement,
 )
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     CommitOutcomeUnknownError,

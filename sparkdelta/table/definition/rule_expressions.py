@@ -21,9 +21,9 @@ from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.schema.store_assignment import can_assign
 from sparkdelta.base.schema.table_constraints import RowRules, row_rules
 from sparkdelta.base.schema.table_schema import as_nullable
-from sparkdelta.base.spark.error_log import unlogged_errors
 from sparkdelta.base.spark.session_settings import rule_evaluation
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.spark_errors import unlogged_errors
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.log.table_configuration import TableConfiguration
 

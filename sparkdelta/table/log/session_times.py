@@ -7,8 +7,8 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.exceptions import DeltaError
 
 

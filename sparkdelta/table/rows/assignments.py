@@ -22,7 +22,7 @@ from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.schema.sql_text import is_name
 from sparkdelta.base.schema.table_constraints import RowRules
 from sparkdelta.base.schema.table_schema import field_named, known_path, type_of_path
-from sparkdelta.base.spark.error_log import unlogged_errors
+from sparkdelta.base.spark.spark_errors import unlogged_errors
 from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 from sparkdelta.table.rows.assigned_row_frames import (
     Assigned,

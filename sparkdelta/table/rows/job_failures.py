@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException
 
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.exceptions import DeltaError
 
 _LONGEST = 500

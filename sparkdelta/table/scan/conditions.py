@@ -15,10 +15,10 @@ from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.predicates.value_lists import with_value_lists
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
-from sparkdelta.base.spark.error_log import unlogged_errors
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.spark.spark_errors import unlogged_errors
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DeltaError,

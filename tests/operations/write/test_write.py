@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import read_delta, write_delta
-from sparkdelta.base.spark.library_sessions import SPARK_ERRORS
+from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.storage.local_files import LocalTableFiles
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import (

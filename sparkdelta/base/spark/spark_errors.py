@@ -1,4 +1,6 @@
-"""Keeps errors that are replaced or handled out of PySpark's log, which adds the JVM's stack."""
+"""The exceptions of Spark, and a block that keeps them out of PySpark's log, which adds the JVM's
+stack.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from logging import LogRecord
 
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
+
+SPARK_ERRORS: tuple[type[Exception], ...]
+"""Exceptions of a failed query: PySpark does not convert all Py4J errors."""
+
+try:
+    from py4j.protocol import Py4JJavaError
+except ImportError:  # a pure Spark Connect client
+    SPARK_ERRORS = (PySparkException,)
+else:
+    SPARK_ERRORS = (PySparkException, Py4JJavaError)
 
 _NAMES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _IS_QUIET = ContextVar("is_quiet", default=False)
