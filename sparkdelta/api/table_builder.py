@@ -20,7 +20,7 @@ from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
 from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.operations.write.create_table import Creation, create_table
-from sparkdelta.table.definition.table_change import TableDescription
+from sparkdelta.table.definition.definition_change import TableDescription
 from sparkdelta.table.listing.table_names import NewTable, table_name
 
 Table = TypeVar("Table")

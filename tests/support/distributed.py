@@ -11,8 +11,8 @@ from unittest.mock import patch
 from pyspark.sql import DataFrame
 
 from sparkdelta.table.log.state import TableState
-from sparkdelta.table.scan.changed_files import ChangedFiles
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.file_changes import FileChanges
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from sparkdelta.table.scan.live_files import LiveFiles
 from sparkdelta.table.scan.scan import Scan
@@ -37,14 +37,14 @@ def distributed_scans(columns: Sequence[str] | None = None) -> Iterator[None]:
     with (
         listed_at_once(FileListingMode.MANY_FILES),
         patch.object(LiveFiles, "listed", lambda files, _: files.frame()),
-        patch.object(ChangedFiles, "listed", _listed_by_executors),
+        patch.object(FileChanges, "listed", _listed_by_executors),
         patch.object(DistributedScan, "rows", narrowed),
     ):
         yield
 
 
 def _listed_by_executors(
-    changes: ChangedFiles, state: TableState, skipping: Any, _: int, *, tracks_rows: bool
+    changes: FileChanges, state: TableState, skipping: Any, _: int, *, tracks_rows: bool
 ) -> DataFrame:
     return changes.frame(state, skipping, tracks_rows=tracks_rows)
 

@@ -26,7 +26,7 @@ from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.conflict_rules import BACKFILL
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.definition.alteration import Alteration, Preparation, alteration, with_schema
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.listing.listing import open_log_for_writing
 from sparkdelta.table.listing.missing_tables import with_not_found_hint
@@ -82,7 +82,7 @@ def _with_row_ids(snapshot: Snapshot) -> Iterator[CommittedTransaction]:
         protocol = upgraded_protocol(table.protocol, (TableFeature.ROW_TRACKING.value,))
         rest = {k: v for k, v in table.properties.items() if k != SUSPEND_ROW_TRACKING}
         after = with_schema(replace(table, protocol=protocol), table.schema, properties=rest)
-        change = TableChange(table, after)
+        change = DefinitionChange(table, after)
         shown = {"newProtocol": after.protocol.to_dict()}
         done = alteration(change, "UPGRADE PROTOCOL", shown).commit(snapshot)
         snapshot = done.snapshot

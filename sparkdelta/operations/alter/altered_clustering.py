@@ -23,7 +23,7 @@ from sparkdelta.table.definition.clustering import (
     clustering_domain,
     logical_columns,
 )
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -40,11 +40,11 @@ def cluster_by(snapshot: Snapshot, names: Sequence[str]) -> Alteration:
     before = clustering_columns(snapshot)
     paths = check_clustering_columns(table.schema, names, ())
     physical = tuple(physical_path(table.schema, path, table.column_mapping) for path in paths)
-    change = TableChange(table, table)
+    change = DefinitionChange(table, table)
     if physical != (before or ()):
         features = (TableFeature.CLUSTERING.value,)
         after = replace(table, protocol=upgraded_protocol(table.protocol, features))
-        change = TableChange(table, after, (clustering_domain(physical),), physical)
+        change = DefinitionChange(table, after, (clustering_domain(physical),), physical)
     shown = {
         "oldClusteringColumns": _shown(table, before or ()),
         "newClusteringColumns": _shown(table, physical),

@@ -51,8 +51,8 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.clustering import clustering_columns
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.rule_expressions import check_default, check_unused
-from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -310,10 +310,10 @@ def altered(
     """Return the alteration of a table that gets another schema."""
     table = snapshot.configuration
     if schema.json() == table.schema.json():
-        return alteration(TableChange(table, table), operation, shown)
+        return alteration(DefinitionChange(table, table), operation, shown)
     after = with_schema(table, schema, partition_columns=partition_columns, properties=properties)
     row_rules(after.schema, after.protocol, after.properties, path=snapshot.path)
-    return alteration(TableChange(table, after), operation, shown)
+    return alteration(DefinitionChange(table, after), operation, shown)
 
 
 def new_field(column: StructField) -> StructField:

@@ -18,8 +18,8 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.rule_expressions import check_expressions
-from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.conformed_row_frames import is_not_true
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -47,7 +47,7 @@ def add_constraint(snapshot: Snapshot, name: str, expression: str) -> Alteration
     after = with_schema(table, table.schema, properties=properties)
     shown = {"name": name, "expr": expression}
     read = ReadSet(whole_table=True)
-    return alteration(TableChange(table, after), "ADD CONSTRAINT", shown, read)
+    return alteration(DefinitionChange(table, after), "ADD CONSTRAINT", shown, read)
 
 
 def drop_constraint(snapshot: Snapshot, name: str, *, if_exists: bool = False) -> Alteration:
@@ -57,11 +57,11 @@ def drop_constraint(snapshot: Snapshot, name: str, *, if_exists: bool = False) -
     if existing is None:
         if not if_exists:
             raise DeltaError.of("DELTA_CONSTRAINT_DOES_NOT_EXIST", name=name, path=snapshot.path)
-        return alteration(TableChange(table, table), "DROP CONSTRAINT", {"name": name})
+        return alteration(DefinitionChange(table, table), "DROP CONSTRAINT", {"name": name})
     properties = {key: value for key, value in table.properties.items() if key != existing}
     after = with_schema(table, table.schema, properties=properties)
     shown = {"name": name, "expr": table.properties[existing], "existed": "true"}
-    return alteration(TableChange(table, after), "DROP CONSTRAINT", shown)
+    return alteration(DefinitionChange(table, after), "DROP CONSTRAINT", shown)
 
 
 def _own_key(table: TableConfiguration, name: str) -> str | None:

@@ -20,7 +20,7 @@ from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 from sparkdelta.operations.alter.altered_columns import shown_field
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.definition.alteration import Alteration, alteration
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -43,12 +43,12 @@ def sync_identity(snapshot: Snapshot, path: ColumnPath) -> Alteration:
     rows = snapshot.scan(columns=[field.name]).to_df().agg(last)
     [[value]] = read_rows(rows, what="last value of an identity column", bound=1)
     mark = None if value is None else synced_mark(identity, value)
-    change = TableChange(table, table)
+    change = DefinitionChange(table, table)
     if mark is not None:
         text = with_marks(table.metadata.schema_string or "", {field.name: mark})
         schema = parse_table_schema(text, path=snapshot.path)
         metadata = replace(table.metadata, schema_string=text)
-        change = TableChange(table, TableConfiguration.of(table.protocol, metadata, schema))
+        change = DefinitionChange(table, TableConfiguration.of(table.protocol, metadata, schema))
     shown = {"column": shown_field(path, field)}
     return alteration(change, "CHANGE COLUMN", shown, ReadSet(whole_table=True))
 

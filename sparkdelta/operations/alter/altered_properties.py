@@ -63,7 +63,7 @@ from sparkdelta.table.definition.alteration import (
     alteration,
     with_schema,
 )
-from sparkdelta.table.definition.table_change import TableChange, with_row_id_columns
+from sparkdelta.table.definition.definition_change import DefinitionChange, with_row_id_columns
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -118,7 +118,7 @@ def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> Alterat
     if comment is not None:
         after = replace(after, metadata=replace(after.metadata, description=comment))
     shown = {"properties": dict(properties)}
-    statement = alteration(TableChange(table, after), "SET TBLPROPERTIES", shown, read)
+    statement = alteration(DefinitionChange(table, after), "SET TBLPROPERTIES", shown, read)
     return replace(statement, preparation=preparation)
 
 
@@ -146,7 +146,7 @@ def unset_properties(
     if COMMENT in spelled:
         after = replace(after, metadata=replace(after.metadata, description=None))
     shown = {"properties": list(names), "ifExists": True}  # as delta-spark, whatever was asked for
-    statement = alteration(TableChange(table, after), "UNSET TBLPROPERTIES", shown)
+    statement = alteration(DefinitionChange(table, after), "UNSET TBLPROPERTIES", shown)
     return replace(statement, preparation=preparation)
 
 

@@ -26,7 +26,7 @@ from sparkdelta.base.schema.type_widening import TYPE_CHANGES
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
@@ -107,7 +107,7 @@ def stopped_use(snapshot: Snapshot, feature: TableFeature) -> Alteration | None:
     values = {name: value for name, value in stops.items() if value is not None}
     rest = {name: value for name, value in table.properties.items() if name not in stops}
     after = with_schema(table, table.schema, properties={**rest, **values})
-    change = TableChange(table, after)
+    change = DefinitionChange(table, after)
     if values:
         return alteration(change, "SET TBLPROPERTIES", {"properties": values})
     shown = {"properties": list(stops), "ifExists": True}
@@ -203,7 +203,7 @@ def dropped_feature(
     after = replace(unused, protocol=without_feature(unused.protocol, feature))
     domains = _removed_domain(snapshot) if feature is TableFeature.ROW_TRACKING else ()
     shown = {"featureName": name, "truncateHistory": truncates_history}
-    statement = alteration(TableChange(table, after, domains), "DROP FEATURE", shown)
+    statement = alteration(DefinitionChange(table, after, domains), "DROP FEATURE", shown)
     return replace(statement, dropped_features=frozenset((feature.value,)))
 
 

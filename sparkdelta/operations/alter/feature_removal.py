@@ -46,12 +46,12 @@ from sparkdelta.table.commit.conflict_rules import UNBACKFILL
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.metadata_domains import live_domains
-from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.log.vector_path_frames import vector_uri
 from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.row_changes import unchanged_table
+from sparkdelta.table.rows.row_changes import unchanged_definition
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 Commits = Iterator[CommittedTransaction]
@@ -182,7 +182,7 @@ def _rewritten(snapshot: Snapshot, select_files: Callable[[Snapshot], DataFrame]
                 max_bytes=_BATCH_BYTES,
                 takes_all=True,
             )
-            change = unchanged_table(snapshot)
+            change = unchanged_definition(snapshot)
             for batch in batches:
                 try:
                     _, done = commit_batch(batch, session, change, _reorg)
@@ -243,4 +243,4 @@ def _unrecorded_type_changes(snapshot: Snapshot) -> Alteration | None:
     if not changed:
         return None
     after = with_schema(table, with_fields(table.schema, plain))
-    return alteration(TableChange(table, after), "DROP FEATURE", {"columns": changed})
+    return alteration(DefinitionChange(table, after), "DROP FEATURE", {"columns": changed})

@@ -20,18 +20,18 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.definition.clustering import clustering_columns, clustering_domain
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.modified_files import whole_files
-from sparkdelta.table.rows.row_changes import change_writer, check_row_count
+from sparkdelta.table.rows.row_changes import check_row_count, row_change_writer
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 OPERATION = "REMOVE COLUMN MAPPING"
 
 
-def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> TableChange:
+def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> DefinitionChange:
     """Return the change that removes column mapping; the files must be written again.
 
     With `keeps_property`, the mode is set to none; otherwise it is unset.
@@ -54,13 +54,13 @@ def unmapped_table(snapshot: Snapshot, *, keeps_property: bool = True) -> TableC
     after = TableConfiguration.of(before.protocol, metadata, schema)
     clustering = clustering_columns(snapshot)
     if clustering is None:
-        return TableChange(before, after)
+        return DefinitionChange(before, after)
     names = {
         physical_path(before.schema, path, before.column_mapping): path
         for path, _, _ in fields_within(before.schema)
     }
     logical = tuple(names[path] for path in clustering)
-    return TableChange(before, after, (clustering_domain(logical),), logical)
+    return DefinitionChange(before, after, (clustering_domain(logical),), logical)
 
 
 def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTransaction:
@@ -72,7 +72,7 @@ def remove_mapping(snapshot: Snapshot, *, keeps_property: bool) -> CommittedTran
     with engine_of(snapshot.log.spark).write_session() as session:
         ours, new = snapshot.in_session(session), None
         removed = whole_files(ours, ours.add_files(), data_change=False)
-        with change_writer(session, ours, change) as compared:
+        with row_change_writer(session, ours, change) as compared:
             writer = replace(compared, data_change=False)
             if removed.num_files:
                 rows = writer.with_file_columns(ours.scan().rows_with(*writer.row_ids))

@@ -20,8 +20,8 @@ from sparkdelta.operations.changes.net_row_frames import KIND
 from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.log.state import TableState
 from sparkdelta.table.log.table_configuration import TableConfiguration
-from sparkdelta.table.scan.change_file_frames import changes_of_pairs, net_pairs
-from sparkdelta.table.scan.changed_files import ChangedFiles
+from sparkdelta.table.scan.file_change_frames import changes_of_pairs, net_pairs
+from sparkdelta.table.scan.file_changes import FileChanges
 from sparkdelta.table.scan.scan_request import BASE_ROW_ID, FileList
 
 
@@ -44,7 +44,7 @@ def has_files_without_row_ids(files: FileList | None) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetChanges(ChangedFiles):
+class NetFileChanges(FileChanges):
     """The files and rows that only one of two versions has, by files and vectors.
 
     Attributes

@@ -27,14 +27,18 @@ from sparkdelta.operations.changes.net_row_frames import (
     changed_by_values,
     incomparable_columns,
 )
-from sparkdelta.operations.changes.net_scan import NetChanges, has_files_without_row_ids, with_kind
+from sparkdelta.operations.changes.net_scan import (
+    NetFileChanges,
+    has_files_without_row_ids,
+    with_kind,
+)
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import commits_between, readable_commits
 from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
 from sparkdelta.table.log.table_configuration import TableConfiguration
-from sparkdelta.table.scan.changed_files import CommitChanges, with_change_columns
+from sparkdelta.table.scan.file_changes import CommitFileChanges, with_change_columns
 from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
@@ -93,7 +97,7 @@ def read_changes(
         options.where,
         options.columns,
         options.max_driver_files,
-        changes=CommitChanges(commits=in_range, times=times),
+        changes=CommitFileChanges(commits=in_range, times=times),
     ).to_df()
 
 
@@ -125,7 +129,7 @@ def _net_changes(
         options.where,
         None,
         options.max_driver_files,
-        changes=NetChanges(
+        changes=NetFileChanges(
             before=None if before is None else before.state,
             after=after.state,
             max_driver_files=options.max_driver_files,

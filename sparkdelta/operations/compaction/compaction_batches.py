@@ -31,11 +31,11 @@ from sparkdelta.operations.compaction.row_order import RowOrder, sampled_fractio
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.row_changes import ChangeWriter, change_writer, check_row_count
+from sparkdelta.table.rows.row_changes import RowChangeWriter, check_row_count, row_change_writer
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.scan.scan_request import (
     BASE_ROW_ID,
@@ -160,7 +160,7 @@ class Batch:
             return None
         return sum(known) - sum(v.cardinality for v in self.vectors if v is not None)
 
-    def rows(self, writer: ChangeWriter) -> DataFrame:
+    def rows(self, writer: RowChangeWriter) -> DataFrame:
         """Return the rows, one task for each new file; without an order, none is shuffled."""
         rows = list(map(writer.rows_of, self.bins))
         if self.order is None:
@@ -360,7 +360,7 @@ def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ..
 def commit_batch(
     batch: Batch,
     session: SparkSession,
-    change: TableChange,
+    change: DefinitionChange,
     operation: Callable[[NewFiles], Operation],
 ) -> tuple[NewFiles, CommittedTransaction]:
     """Rewrite the files of a batch, and commit the new files.
@@ -383,7 +383,7 @@ def commit_batch(
     DeltaConcurrentModificationException
     """
     snapshot = batch.snapshot
-    with change_writer(session, snapshot.in_session(session), change) as compared:
+    with row_change_writer(session, snapshot.in_session(session), change) as compared:
         writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
         new = writer.write(batch.rows(writer))
         new = new if batch.cube is None else new.in_cube(batch.cube)

@@ -42,9 +42,9 @@ from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.definition.alteration import shown_json
 from sparkdelta.table.definition.clustering import logical_columns
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.row_changes import unchanged_table
+from sparkdelta.table.rows.row_changes import unchanged_definition
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 OPERATION = "OPTIMIZE"
@@ -186,7 +186,7 @@ def optimize_files(
     DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
         Rows cannot be put in the order of a column.
     """
-    change, table = unchanged_table(snapshot), snapshot.configuration
+    change, table = unchanged_definition(snapshot), snapshot.configuration
     _check_clustering(snapshot, change, request)
     zorder = zorder_columns(table, request.zorder_by)
     clustering = logical_columns(table, change.clustering_columns)
@@ -227,7 +227,9 @@ def optimize_files(
         ).run(batches, result, dry_run=request.dry_run)
 
 
-def _check_clustering(snapshot: Snapshot, change: TableChange, request: OptimizeRequest) -> None:
+def _check_clustering(
+    snapshot: Snapshot, change: DefinitionChange, request: OptimizeRequest
+) -> None:
     path = snapshot.path
     if is_supported(snapshot.protocol, TableFeature.CLUSTERING) and request.zorder_by:
         raise DeltaError.of("DELTA_CLUSTERING_WITH_ZORDER_BY", path=path, columns=request.zorder_by)
@@ -250,7 +252,7 @@ class Rewriter:
     """
 
     session: SparkSession
-    change: TableChange
+    change: DefinitionChange
     operation: Operation
     after_commit: Callable[[CommittedTransaction], None]
 
@@ -280,7 +282,7 @@ class Rewriter:
 
 
 def nothing_done(
-    snapshot: Snapshot, change: TableChange, adds: DataFrame, *, is_whole: bool
+    snapshot: Snapshot, change: DefinitionChange, adds: DataFrame, *, is_whole: bool
 ) -> OptimizeResult:
     """Return the result before the first batch.
 

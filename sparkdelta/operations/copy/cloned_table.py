@@ -34,8 +34,8 @@ from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter.altered_properties import with_properties
 from sparkdelta.table.definition.clustering import clustering_columns, clustering_domain
-from sparkdelta.table.definition.table_change import (
-    TableChange,
+from sparkdelta.table.definition.definition_change import (
+    DefinitionChange,
     check_replaceable,
     with_lasting_properties,
     with_row_id_columns,
@@ -65,7 +65,7 @@ _OF_ONE_TABLE = frozenset(
 
 def cloned_table(
     source: Snapshot, target: Snapshot | None, properties: Mapping[str, str]
-) -> TableChange:
+) -> DefinitionChange:
     """Return the definition of a clone of the source, as a new table or a replacement.
 
     A replaced table keeps its id, name, description and features, and its column ids and identity
@@ -106,7 +106,7 @@ def cloned_table(
     after = TableConfiguration.of(protocol, metadata, schema)
     if before is not None:
         check_replaceable(before, after)
-    return TableChange(before, after, _domains(source, before))
+    return DefinitionChange(before, after, _domains(source, before))
 
 
 def shallow_files(source: Snapshot) -> DataFrame:

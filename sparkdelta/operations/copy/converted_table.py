@@ -40,7 +40,11 @@ from sparkdelta.operations.copy.conversion_workers import (
     ConvertedFileReader,
     converted_files,
 )
-from sparkdelta.table.definition.table_change import TableChange, TableDescription, created_table
+from sparkdelta.table.definition.definition_change import (
+    DefinitionChange,
+    TableDescription,
+    created_table,
+)
 from sparkdelta.table.snapshot.staging import Staging
 
 MAX_SCHEMAS = 1_000
@@ -84,7 +88,7 @@ class ConvertedFiles:
         Their add actions in a column `add`.
     """
 
-    change: TableChange
+    change: DefinitionChange
     adds: DataFrame
     num_files: int
     num_bytes: int

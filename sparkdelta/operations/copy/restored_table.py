@@ -31,8 +31,8 @@ from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.base.skipping.path_filter_frames import PathFilter
 from sparkdelta.exceptions import VersionsNotContiguousError
 from sparkdelta.table.commit.transaction import row_id_high_watermark
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.metadata_domains import live_domains
-from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between
 from sparkdelta.table.log.commit_line_frames import add_fields
@@ -52,7 +52,7 @@ _OF_THE_LOG = (
 )
 
 
-def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
+def restored_table(now: Snapshot, then: Snapshot) -> DefinitionChange:
     """Return the change to the metadata and domains of an earlier version.
 
     The protocol keeps all features and gets the earlier version's. Row ids, column ids and identity
@@ -77,7 +77,7 @@ def restored_table(now: Snapshot, then: Snapshot) -> TableChange:
         metadata,
         parse_table_schema(text, path=now.path),
     )
-    return TableChange(before, after, _restored_domains(now, then))
+    return DefinitionChange(before, after, _restored_domains(now, then))
 
 
 def differing_files(now: Snapshot, then: Snapshot) -> DataFrame:

@@ -48,9 +48,9 @@ from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, modify_files
 from sparkdelta.table.rows.row_changes import (
     Stopwatch,
-    change_writer,
     open_changeable,
-    unchanged_table,
+    row_change_writer,
+    unchanged_definition,
 )
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import condition_parameter
@@ -124,7 +124,7 @@ def merge(
         modified = _modify_files(matches)
         watch.lap("scanTimeMs")
         own = snapshot.in_session(session)
-        with change_writer(session, own, change, modified) as writer:
+        with row_change_writer(session, own, change, modified) as writer:
             matches = _checked(matches, modified)
             delta = replace(
                 MergeOutput(matches, modified, writer).write(), transactions=transactions
@@ -143,7 +143,7 @@ def _stage(
     spark, names = snapshot.log.spark, request.names
     resolved = resolve_clauses(
         request.clauses,
-        unchanged_table(snapshot),
+        unchanged_definition(snapshot),
         request.source.schema,
         target_alias=names.alias,
         evolves=request.evolves,

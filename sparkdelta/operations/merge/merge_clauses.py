@@ -21,8 +21,8 @@ from sparkdelta.base.schema.schema_merging import merged_schema
 from sparkdelta.base.schema.table_constraints import RowRules, row_rules
 from sparkdelta.base.schema.table_schema import RESERVED_PREFIX, field_named, quoted
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.schema_changes import with_merged_schema
-from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.rows.assigned_row_frames import Assigned, Assignments, ColumnValue, Origin
 from sparkdelta.table.rows.assignments import column_path, is_default, update_assignments
 
@@ -105,7 +105,7 @@ class ResolvedMerge:
         True if the schema may evolve, see `can_convert`.
     """
 
-    change: TableChange
+    change: DefinitionChange
     clauses: tuple[ResolvedClause, ...]
     evolves: bool
 
@@ -121,7 +121,7 @@ def source_column(name: str) -> str:
 
 def resolve_clauses(
     clauses: Sequence[MergeClause],
-    table: TableChange,
+    table: DefinitionChange,
     source: StructType,
     *,
     target_alias: str | None,

@@ -27,13 +27,13 @@ from sparkdelta.operations.merge.merge_sides import (
     StagedMerge,
     positioned,
 )
-from sparkdelta.table.rows.change_files import with_change_type
+from sparkdelta.table.rows.change_data_files import with_change_type
 from sparkdelta.table.rows.column_binding import ColumnBinding, conform_assignments
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.identity_columns import generated_identities, with_used_identities
 from sparkdelta.table.rows.modified_file_rows import deleted_rows
 from sparkdelta.table.rows.modified_files import ModifiedFiles
-from sparkdelta.table.rows.row_changes import ChangeWriter, check_row_count
+from sparkdelta.table.rows.row_changes import RowChangeWriter, check_row_count
 from sparkdelta.table.rows.row_delta import RowDelta
 from sparkdelta.table.rows.staged_rows import computed_once, rows_in_session
 from sparkdelta.table.scan.file_row_frames import expression_of
@@ -69,7 +69,7 @@ class MergeOutput:
 
     matches: MergeMatches
     modified: ModifiedFiles
-    writer: ChangeWriter
+    writer: RowChangeWriter
 
     def write(self) -> RowDelta:
         """Write the new rows and the rows that stay of rewritten files; and the change data, if the

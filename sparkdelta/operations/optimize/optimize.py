@@ -44,7 +44,7 @@ from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.expression_arguments import checked_condition
 from sparkdelta.table.rows.removed_files import chosen_partitions
-from sparkdelta.table.rows.row_changes import open_changeable, unchanged_table
+from sparkdelta.table.rows.row_changes import open_changeable, unchanged_definition
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import staging
@@ -197,7 +197,7 @@ def reorg(
         jobs_of(snapshot.path, snapshot.version),
         staging(session, snapshot.log.store) as stage,
     ):
-        change = unchanged_table(snapshot)
+        change = unchanged_definition(snapshot)
         result = nothing_done(snapshot, change, adds, is_whole=where is None)
         files = purgeable_files(snapshot, adds, result.num_considered_files, stage)
         batches = plan_batches(

@@ -33,7 +33,7 @@ from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
-from sparkdelta.table.scan.changed_files import CommitChanges, with_change_columns
+from sparkdelta.table.scan.file_changes import CommitFileChanges, with_change_columns
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
 from sparkdelta.table.scan.scan_request import CHANGE_KIND, partition_column
 from sparkdelta.table.scan.split_workers import ONLY
@@ -140,7 +140,7 @@ class ChangePlanner(BatchPlanner):
             None,
             None,
             is_streaming=True,
-            changes=CommitChanges(
+            changes=CommitFileChanges(
                 commits=commits, times=times, exclude_regex=self.options.exclude_regex
             ),
         )

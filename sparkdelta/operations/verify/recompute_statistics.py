@@ -34,7 +34,7 @@ from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.log.commit_line_frames import add_fields
 from sparkdelta.table.rows.expression_arguments import checked_condition
 from sparkdelta.table.rows.removed_files import chosen_partitions
-from sparkdelta.table.rows.row_changes import open_changeable, unchanged_table
+from sparkdelta.table.rows.row_changes import open_changeable, unchanged_definition
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import staging
@@ -147,7 +147,7 @@ def _physical_columns(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[
     statistics.
     """
     if names is None:
-        return unchanged_table(snapshot).statistics_columns
+        return unchanged_definition(snapshot).statistics_columns
     schema, mode = snapshot.schema, snapshot.configuration.column_mapping
     wanted = [found_column(schema, path) for name in names for path in column_list("columns", name)]
     return tuple(

@@ -25,13 +25,13 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.definition.alteration import shown_definition
-from sparkdelta.table.definition.rule_expressions import check_expressions
-from sparkdelta.table.definition.table_change import (
-    TableChange,
+from sparkdelta.table.definition.definition_change import (
+    DefinitionChange,
     TableDescription,
     created_table,
     replaced_table,
 )
+from sparkdelta.table.definition.rule_expressions import check_expressions
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.listing.listing import open_log_for_writing
 from sparkdelta.table.log.table_configuration import TableConfiguration
@@ -139,7 +139,7 @@ def _commit(
     spark: SparkSession,
     store: LogStore,
     snapshot: Snapshot | None,
-    change: TableChange,
+    change: DefinitionChange,
     operation: Operation,
 ) -> None:
     # The commit must follow the features that it enables.

@@ -13,10 +13,10 @@ from pyspark.sql import Column, SparkSession
 
 from sparkdelta.base.protocol.change_types import ChangeType
 from sparkdelta.operations.write.matching_rows import WrittenChanges, change_matching_rows
-from sparkdelta.table.rows.change_files import with_change_type
+from sparkdelta.table.rows.change_data_files import with_change_type
 from sparkdelta.table.rows.row_changes import (
     ChangeResult,
-    ChangeWriter,
+    RowChangeWriter,
     Stopwatch,
     check_row_count,
     open_changeable,
@@ -53,7 +53,7 @@ def delete(
     )
 
 
-def _write(matching: RowSelection, writer: ChangeWriter, stage: Staging) -> WrittenChanges:
+def _write(matching: RowSelection, writer: RowChangeWriter, stage: Staging) -> WrittenChanges:
     """Write the rows that stay of rewritten files, and the change data if the table has any."""
     modified, path = matching.modified, matching.snapshot.path
     new, changed = writer.write(None, modified), None

@@ -18,10 +18,10 @@ from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import (
     ChangeResult,
-    ChangeWriter,
+    RowChangeWriter,
     Stopwatch,
-    change_writer,
-    unchanged_table,
+    row_change_writer,
+    unchanged_definition,
 )
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows
@@ -48,7 +48,7 @@ class WrittenChanges:
 def change_matching_rows(
     snapshot: Snapshot,
     where: str | Column | None,
-    write: Callable[[RowSelection, ChangeWriter, Staging], WrittenChanges],
+    write: Callable[[RowSelection, RowChangeWriter, Staging], WrittenChanges],
     *,
     operation: str,
     predicate: str,
@@ -80,8 +80,8 @@ def change_matching_rows(
         if not modified.num_files:
             return ChangeResult(milliseconds=watch.total_ms)
         watch.lap("scanTimeMs")
-        own, table = snapshot.in_session(session), unchanged_table(snapshot)
-        with change_writer(session, own, table, modified) as writer:
+        own, table = snapshot.in_session(session), unchanged_definition(snapshot)
+        with row_change_writer(session, own, table, modified) as writer:
             written = write(matching, writer, stage)
         watch.lap("rewriteTimeMs")
         delta = RowDelta(

@@ -20,11 +20,11 @@ from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.operations.write.matching_rows import WrittenChanges, change_matching_rows
 from sparkdelta.table.rows.assigned_row_frames import Assignments, expressions_of
 from sparkdelta.table.rows.assignments import check_expressions, update_assignments
-from sparkdelta.table.rows.change_files import with_change_type
+from sparkdelta.table.rows.change_data_files import with_change_type
 from sparkdelta.table.rows.column_binding import conform_assignments
 from sparkdelta.table.rows.row_changes import (
     ChangeResult,
-    ChangeWriter,
+    RowChangeWriter,
     Stopwatch,
     check_row_count,
     open_changeable,
@@ -71,7 +71,7 @@ def update(
 
 def _write(
     matching: RowSelection,
-    writer: ChangeWriter,
+    writer: RowChangeWriter,
     stage: Staging,
     *,
     assignments: Assignments,

@@ -38,13 +38,13 @@ from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.definition.alteration import shown_definition, shown_json
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.rule_expressions import check_expressions
 from sparkdelta.table.definition.schema_changes import written_table
-from sparkdelta.table.definition.table_change import TableChange
 from sparkdelta.table.definition.write_options import MODES, WriteOptions
 from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.listing import open_log_for_writing
-from sparkdelta.table.rows.change_files import with_change_type
+from sparkdelta.table.rows.change_data_files import with_change_type
 from sparkdelta.table.rows.column_binding import (
     ColumnBinding,
     cast_and_validate,
@@ -58,7 +58,7 @@ from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, whole_
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import warn_of_other_files
 from sparkdelta.table.rows.removed_files import commit_tags, files_of_same_partitions
-from sparkdelta.table.rows.row_changes import ChangeWriter, change_writer
+from sparkdelta.table.rows.row_changes import RowChangeWriter, row_change_writer
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows
 from sparkdelta.table.rows.staged_rows import computed_once, rows_in_session, staged_rows
@@ -156,7 +156,7 @@ class _Attempt:
     spark: SparkSession
     store: LogStore
     snapshot: Snapshot | None
-    change: TableChange
+    change: DefinitionChange
     matched: ColumnBinding
     options: WriteOptions
     reads_table: bool
@@ -237,7 +237,7 @@ class _Attempt:
         """
         change, root = self.change, self.store.table_root
         modified = NO_FILES if replaced is None else replaced.modified
-        with change_writer(
+        with row_change_writer(
             self.spark, self.snapshot, change, modified, store=self.store
         ) as with_defaults:
             writer, changes = self._with_options(with_defaults), None
@@ -263,7 +263,7 @@ class _Attempt:
                 tags=commit_tags(change.after) if modified.rewritten is None else writer.tags,
             )
 
-    def _with_options(self, writer: ChangeWriter) -> ChangeWriter:
+    def _with_options(self, writer: RowChangeWriter) -> RowChangeWriter:
         options, table = self.options, self.change.after
         parquet = {
             "compression": options.compression,

@@ -23,7 +23,7 @@ from sparkdelta.sql.statements.replaced_rows import replace_equal, replace_match
 from sparkdelta.table.definition.schema_changes import with_merged_schema
 from sparkdelta.table.definition.write_options import WriteOptions
 from sparkdelta.table.rows.column_binding import match_rows
-from sparkdelta.table.rows.row_changes import unchanged_table
+from sparkdelta.table.rows.row_changes import unchanged_definition
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _FUNCTION = 'df.write.format("delta")'
@@ -201,7 +201,7 @@ def _replace_rows(state: WriterState, path: str) -> None:
 
 def _values(rows: DataFrame, snapshot: Snapshot, *, evolves: bool) -> dict[str, str]:
     """Return the columns of rows, by the table's columns into which an append would write them."""
-    change, path = unchanged_table(snapshot), snapshot.path
+    change, path = unchanged_definition(snapshot), snapshot.path
     if evolves:
         change = with_merged_schema(change, rows.schema, path=path)
     matched = match_rows(rows.schema, change.after, path=path)

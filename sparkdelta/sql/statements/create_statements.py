@@ -35,7 +35,7 @@ from sparkdelta.sql.statements.column_definitions import (
 from sparkdelta.sql.statements.options import WRITE, arguments, given_location, with_settings
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
-from sparkdelta.table.definition.table_change import TableDescription
+from sparkdelta.table.definition.definition_change import TableDescription
 from sparkdelta.table.definition.table_description import all_properties
 from sparkdelta.table.definition.write_options import WriteOptions
 from sparkdelta.table.listing.table_names import NewTable, table_path

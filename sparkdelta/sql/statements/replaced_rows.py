@@ -16,7 +16,7 @@ from sparkdelta.table.definition.schema_changes import with_merged_schema
 from sparkdelta.table.listing.table_names import table_name
 from sparkdelta.table.rows.column_binding import with_values
 from sparkdelta.table.rows.conformed_row_frames import WrittenColumn, column_value
-from sparkdelta.table.rows.row_changes import unchanged_table
+from sparkdelta.table.rows.row_changes import unchanged_definition
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 SOURCE = "sparkdelta_source"
@@ -58,7 +58,9 @@ def replace_equal(
     inserted = rows.alias(SOURCE).selectExpr(*(f"{text} AS {n}" for n, text in values.items()))
     schema = snapshot.schema
     if evolves:
-        change = with_merged_schema(unchanged_table(snapshot), inserted.schema, path=snapshot.path)
+        change = with_merged_schema(
+            unchanged_definition(snapshot), inserted.schema, path=snapshot.path
+        )
         schema = change.after.schema
     names, conversions, policy = [], {}, store_assignment()
     for text in columns:

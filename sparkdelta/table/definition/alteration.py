@@ -22,7 +22,7 @@ from sparkdelta.table.commit.committer import Committer
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
-from sparkdelta.table.definition.table_change import TableChange, with_mapping
+from sparkdelta.table.definition.definition_change import DefinitionChange, with_mapping
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -50,7 +50,7 @@ class Alteration:
         none.
     """
 
-    change: TableChange
+    change: DefinitionChange
     operation: Operation
     read: ReadSet
     dropped_features: frozenset[str] = frozenset()
@@ -70,7 +70,10 @@ class Alteration:
 
 
 def alteration(
-    change: TableChange, name: str, parameters: Mapping[str, object], read: ReadSet | None = None
+    change: DefinitionChange,
+    name: str,
+    parameters: Mapping[str, object],
+    read: ReadSet | None = None,
 ) -> Alteration:
     """Return an alteration; lists and maps among its parameters are shown as JSON texts."""
     shown = {

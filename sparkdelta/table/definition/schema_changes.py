@@ -31,8 +31,8 @@ from sparkdelta.base.schema.written_schema import (
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.definition.alteration import with_schema
 from sparkdelta.table.definition.clustering import clustering_columns
-from sparkdelta.table.definition.table_change import (
-    TableChange,
+from sparkdelta.table.definition.definition_change import (
+    DefinitionChange,
     TableDescription,
     created_table,
     replaced_table,
@@ -44,7 +44,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 
 def written_table(
     rows: StructType, options: WriteOptions, snapshot: Snapshot | None, *, path: str
-) -> TableChange:
+) -> DefinitionChange:
     """Return the change that a write makes to a table, or that creates it without a snapshot."""
     partition_by = options.partition_by
     if snapshot is None:
@@ -64,7 +64,7 @@ def written_table(
         problem = "they can only be set when the table is created, and it already exists"
         raise InvalidArgumentError(argument="properties", problem=problem)
     check_data_writable(table.protocol, path=path)
-    change = TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
+    change = DefinitionChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
     if options.cluster_by is not None:
         _check_same_clustering(change, options.cluster_by, path)
     if options.overwrite_schema:
@@ -91,7 +91,7 @@ def _description(rows: StructType, options: WriteOptions) -> TableDescription:
     )
 
 
-def _check_same_clustering(change: TableChange, names: Sequence[str], path: str) -> None:
+def _check_same_clustering(change: DefinitionChange, names: Sequence[str], path: str) -> None:
     """Refuse clustering columns that differ from the table's."""
     table = change.after
     paths = check_clustering_columns(table.schema, names, table.partition_columns)
@@ -105,8 +105,8 @@ def _check_same_clustering(change: TableChange, names: Sequence[str], path: str)
 
 
 def with_overwritten_schema(
-    change: TableChange, rows: StructType, partition_by: Sequence[str]
-) -> TableChange:
+    change: DefinitionChange, rows: StructType, partition_by: Sequence[str]
+) -> DefinitionChange:
     """Return the change with the schema of the rows in place of the table's, and this partitioning.
 
     Clustering columns must be kept, and must not become partition columns.
@@ -126,7 +126,9 @@ def with_overwritten_schema(
     return replace(change, after=after)
 
 
-def with_merged_schema(change: TableChange, rows: StructType, *, path: str) -> TableChange:
+def with_merged_schema(
+    change: DefinitionChange, rows: StructType, *, path: str
+) -> DefinitionChange:
     """Return the change with the columns that only the rows have and, if enabled, wider types."""
     table = change.after
     check_columns(rows, any_names=table.is_mapped)

@@ -17,7 +17,7 @@ from sparkdelta.base.schema.declared_columns import IDENTITY_STEP
 from sparkdelta.base.schema.table_constraints import HIGH_WATER_MARK, with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.exceptions import DeltaError
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.column_binding import ColumnBinding
 from sparkdelta.table.rows.new_files import NewFiles
@@ -34,8 +34,8 @@ def generated_identities(
 
 
 def with_used_identities(
-    change: TableChange, matched: ColumnBinding, files: NewFiles, *, path: str
-) -> TableChange:
+    change: DefinitionChange, matched: ColumnBinding, files: NewFiles, *, path: str
+) -> DefinitionChange:
     """Return the change with the last values of the files as high-water marks.
 
     Raises

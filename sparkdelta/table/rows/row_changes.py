@@ -31,7 +31,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.definition.clustering import clustering_columns
-from sparkdelta.table.definition.table_change import TableChange
+from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.listing.listing import open_log_for_writing, read_options
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.data_files import write_data_files
@@ -102,8 +102,8 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeWriter:
-    """The writer of one operation's data files and change data files, see `change_writer`.
+class RowChangeWriter:
+    """The writer of one operation's data files and change data files, see `row_change_writer`.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class ChangeWriter:
     spark: SparkSession
     store: LogStore
     snapshot: Snapshot | None
-    change: TableChange
+    change: DefinitionChange
     places: list[str] = field(default_factory=list)
     identities: tuple[ColumnPath, ...] = ()
     data_change: bool = True
@@ -263,14 +263,14 @@ class ChangeWriter:
 
 
 @contextmanager
-def change_writer(
+def row_change_writer(
     spark: SparkSession,
     snapshot: Snapshot | None,
-    change: TableChange,
+    change: DefinitionChange,
     modified: ModifiedFiles = NO_FILES,
     *,
     store: LogStore | None = None,
-) -> Iterator[ChangeWriter]:
+) -> Iterator[RowChangeWriter]:
     """Return a block that writes the files of one operation; all of them are deleted if it fails,
     with the new deletion vectors.
 
@@ -284,7 +284,7 @@ def change_writer(
     if store is None:
         assert snapshot is not None
         store = snapshot.log.store
-    writer = ChangeWriter(spark=spark, store=store, snapshot=snapshot, change=change)
+    writer = RowChangeWriter(spark=spark, store=store, snapshot=snapshot, change=change)
     writer.places.extend(modified.places)
     with report_orphans(store.table_root, writer.places, store.table_files()):
         yield writer
@@ -321,10 +321,10 @@ def open_changeable(
     return snapshot
 
 
-def unchanged_table(snapshot: Snapshot) -> TableChange:
+def unchanged_definition(snapshot: Snapshot) -> DefinitionChange:
     """Return the change of an operation that keeps the table's schema and properties."""
     table = snapshot.configuration
-    return TableChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
+    return DefinitionChange(table, table, clustering_columns=clustering_columns(snapshot) or ())
 
 
 def check_row_count(

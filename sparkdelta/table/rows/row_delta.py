@@ -19,8 +19,8 @@ from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
-from sparkdelta.table.definition.table_change import TableChange
-from sparkdelta.table.rows.change_files import change_action_rows, change_actions
+from sparkdelta.table.definition.definition_change import DefinitionChange
+from sparkdelta.table.rows.change_data_files import change_data_action_rows, change_data_actions
 from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import report_orphans
@@ -48,7 +48,7 @@ class RowDelta:
     spark: SparkSession
     store: LogStore
     snapshot: Snapshot | None
-    change: TableChange
+    change: DefinitionChange
     read: ReadSet = field(default_factory=ReadSet)
     modified: ModifiedFiles = field(default_factory=ModifiedFiles)
     new: NewFiles | None = None
@@ -66,7 +66,7 @@ class RowDelta:
         return replace(self.change.actions, transactions=self.transactions).with_files(
             (*(() if new is None else new.values or ()), *self.modified.adds),
             tuple(replace(each, deletion_timestamp=now) for each in self.modified.removes),
-            () if changed is None else change_actions(changed),
+            () if changed is None else change_data_actions(changed),
         )
 
     @property
@@ -77,7 +77,7 @@ class RowDelta:
         if new is not None and new.values is None:
             many.append(new.adds)
         if changed is not None and changed.values is None:
-            many.append(change_action_rows(changed))
+            many.append(change_data_action_rows(changed))
         union = partial(DataFrame.unionByName, allowMissingColumns=True)
         return reduce(union, many) if many else None
 

@@ -37,10 +37,10 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.log.state import TableState
-from sparkdelta.table.scan.changed_files import ChangedFiles
 from sparkdelta.table.scan.conditions import parse_where
 from sparkdelta.table.scan.deferred_scan import DeferredScan, columns_with_bitmaps
 from sparkdelta.table.scan.distributed_scan import DistributedScan
+from sparkdelta.table.scan.file_changes import FileChanges
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
 from sparkdelta.table.scan.followed_table import FollowedTable
 from sparkdelta.table.scan.hidden_columns import hidden_columns
@@ -100,7 +100,7 @@ class Scan:
     _predicate: Predicate | None = field(default=None, repr=False)
     _names: RowNames = field(default=NO_NAMES, repr=False)
     is_streaming: bool = field(default=False, kw_only=True, repr=False)
-    changes: ChangedFiles | None = field(default=None, kw_only=True, repr=False)
+    changes: FileChanges | None = field(default=None, kw_only=True, repr=False)
     given_files: FileList | None = field(default=None, kw_only=True, repr=False)
     followed: Callable[[SparkSession], FollowedTable] | None = field(
         default=None, kw_only=True, repr=False
@@ -153,7 +153,7 @@ class Scan:
         """Return the same scan for files given to `rows_of`, of which each may have several
         changes.
         """
-        return replace(self, changes=ChangedFiles())
+        return replace(self, changes=FileChanges())
 
     def with_given_files(self, *, tracks_rows: bool) -> Scan:
         """Return the same scan, whose list of files is read once.

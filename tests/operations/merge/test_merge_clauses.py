@@ -32,7 +32,11 @@ from sparkdelta.operations.merge.merge_clauses import (
     resolve_clauses,
     source_column,
 )
-from sparkdelta.table.definition.table_change import TableChange, TableDescription, created_table
+from sparkdelta.table.definition.definition_change import (
+    DefinitionChange,
+    TableDescription,
+    created_table,
+)
 from sparkdelta.table.rows.assigned_row_frames import Assigned, AssignedFields, Assignments, Origin
 from tests.support.errors import raises
 
@@ -50,15 +54,15 @@ IDA = columns(id=INT, a=INT)
 NESTED = columns(id=INT, st=columns(x=INT, y=INT))
 
 
-def table(schema: StructType, properties: Mapping[str, str] | None = None) -> TableChange:
+def table(schema: StructType, properties: Mapping[str, str] | None = None) -> DefinitionChange:
     description = TableDescription(columns=tuple(schema), properties=properties or {})
     after = created_table(description).after
-    return TableChange(after, after)
+    return DefinitionChange(after, after)
 
 
 def resolve(
     clauses: Sequence[MergeClause],
-    target: StructType | TableChange,
+    target: StructType | DefinitionChange,
     source: StructType,
     *,
     evolves: bool = False,

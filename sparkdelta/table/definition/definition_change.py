@@ -75,7 +75,7 @@ from sparkdelta.table.log.table_configuration import TableConfiguration
 
 
 @dataclass(frozen=True, slots=True)
-class TableChange:
+class DefinitionChange:
     """A table's definition before and after a commit.
 
     Raises DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS if the commit brings the change data feed and a
@@ -154,12 +154,12 @@ class TableDescription:
     is_managed: bool = False
 
 
-def created_table(description: TableDescription) -> TableChange:
+def created_table(description: TableDescription) -> DefinitionChange:
     """Return the change that creates a table, with the lowest protocol that it needs."""
     return _described_table(description, None)
 
 
-def replaced_table(before: TableConfiguration, description: TableDescription) -> TableChange:
+def replaced_table(before: TableConfiguration, description: TableDescription) -> DefinitionChange:
     """Return the change that replaces a table; its id, features and column ids continue."""
     change = _described_table(description, before)
     after = change.after
@@ -182,7 +182,7 @@ def check_replaceable(before: TableConfiguration, after: TableConfiguration) -> 
 
 def _described_table(
     description: TableDescription, before: TableConfiguration | None
-) -> TableChange:
+) -> DefinitionChange:
     others, comment = without_comment(description.properties)
     requested = requested_properties(with_defaults(others, default_properties()))
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
@@ -233,9 +233,9 @@ def _described_table(
     )
     after = TableConfiguration.of(protocol, metadata, schema)
     if not clustering:
-        return TableChange(before, after)
+        return DefinitionChange(before, after)
     physical = tuple(physical_path(schema, path, mode) for path in clustering)
-    return TableChange(before, after, (clustering_domain(physical),), physical)
+    return DefinitionChange(before, after, (clustering_domain(physical),), physical)
 
 
 def with_lasting_properties(

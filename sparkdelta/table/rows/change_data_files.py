@@ -20,12 +20,12 @@ def with_change_type(rows: DataFrame, change_type: ChangeType) -> DataFrame:
     return rows.withColumn(CHANGE_TYPE, F.lit(change_type.value))
 
 
-def change_actions(files: NewFiles) -> tuple[AddCDCFile, ...]:
-    """Return the cdc actions of change data files; see `change_action_rows` for many."""
+def change_data_actions(files: NewFiles) -> tuple[AddCDCFile, ...]:
+    """Return the cdc actions of change data files; see `change_data_action_rows` for many."""
     return tuple(AddCDCFile(add.path, add.partition_values, add.size) for add in files.values or ())
 
 
-def change_action_rows(files: NewFiles) -> DataFrame:
+def change_data_action_rows(files: NewFiles) -> DataFrame:
     """Return the cdc actions of change data files in a column `cdc`."""
     fields = (F.col(f"add.{name}") for name in ("path", "partitionValues", "size"))
     return files.adds.select(F.struct(*fields, F.lit(False).alias("dataChange")).alias("cdc"))

@@ -26,7 +26,7 @@ from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import COMMIT_TIMES
 from sparkdelta.table.log.state import NUM_RECORDS, TableState, num_records
 from sparkdelta.table.log.table_configuration import TableConfiguration
-from sparkdelta.table.scan.change_file_frames import derived_changes, recorded_changes
+from sparkdelta.table.scan.file_change_frames import derived_changes, recorded_changes
 from sparkdelta.table.scan.live_files import partition_texts, read_list
 from sparkdelta.table.scan.scan_request import CHANGE_KIND, FileList, row_id_columns
 from sparkdelta.table.scan.split_workers import ONLY
@@ -73,13 +73,13 @@ def with_change_columns(configuration: TableConfiguration) -> TableConfiguration
     )
 
 
-class ChangedFiles:
+class FileChanges:
     """Changes of files that a scan reads in place of the live files of a version; the rows of a
     file with several changes are read once.
     """
 
     def changes(self, state: TableState) -> DataFrame:
-        """Return the files to read, see `change_file_frames.derived_changes`; values that all rows
+        """Return the files to read, see `file_change_frames.derived_changes`; values that all rows
         of a file share are among its partition values.
 
         Parameters
@@ -125,7 +125,7 @@ class ChangedFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommitChanges(ChangedFiles):
+class CommitFileChanges(FileChanges):
     """The changes of a range of commits.
 
     Attributes

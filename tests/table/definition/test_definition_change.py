@@ -9,13 +9,13 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.table.commit.staged_commit_rules import StagedActions
-from sparkdelta.table.definition.schema_changes import with_merged_schema, with_overwritten_schema
-from sparkdelta.table.definition.table_change import (
-    TableChange,
+from sparkdelta.table.definition.definition_change import (
+    DefinitionChange,
     TableDescription,
     created_table,
     replaced_table,
 )
+from sparkdelta.table.definition.schema_changes import with_merged_schema, with_overwritten_schema
 
 ID = StructField("id", IntegerType())
 NAME = StructField("name", StringType())
@@ -39,7 +39,7 @@ def test_a_created_table_has_all_its_actions() -> None:
 @pytest.mark.parametrize("description", [TABLE, CLUSTERED, MAPPED])
 def test_a_table_that_stays_has_no_actions(description: TableDescription) -> None:
     table = created_table(description).after
-    change = TableChange(table, table)
+    change = DefinitionChange(table, table)
     assert change.actions == StagedActions()
     assert with_merged_schema(change, StructType([ID]), path="t").actions == StagedActions()
     rows = StructType([ID, NAME])
@@ -51,7 +51,7 @@ def test_a_new_column_changes_the_metadata_alone(description: TableDescription) 
     """PROTOCOL.md#change-metadata"""
     table = created_table(description).after
     rows = StructType([StructField("more", LongType())])
-    change = with_merged_schema(TableChange(table, table), rows, path="t")
+    change = with_merged_schema(DefinitionChange(table, table), rows, path="t")
     assert change.actions == StagedActions(metadata=(change.after.metadata,))
     assert change.after.schema.names == ["id", "name", "more"]
     assert change.after.metadata.id == table.metadata.id
@@ -75,7 +75,7 @@ def test_a_replaced_table_keeps_id_and_features() -> None:
 def test_clustering_columns_are_kept() -> None:
     """PROTOCOL.md#writer-requirements-for-clustered-table"""
     created = created_table(CLUSTERED)
-    change = TableChange(
+    change = DefinitionChange(
         created.after, created.after, clustering_columns=created.clustering_columns
     )
     with pytest.raises(InvalidArgumentError):
