@@ -26,6 +26,11 @@ def canonical_path(path: str, *, table_root: str) -> str:
     )
 
 
+def is_absolute(uri: str) -> str:
+    """Return SQL (BOOLEAN) for `base.protocol.file_paths.is_absolute`."""
+    return f"regexp_like({uri}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
+
+
 def decoded_path(path: str) -> str:
     """Return SQL (STRING) for `base.protocol.file_paths.decode_path`."""
     # url_decode decodes "+" to a space, as in forms. A path with a malformed escape is unchanged.

@@ -22,6 +22,7 @@ from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
+from sparkdelta.base.schema.file_key_frames import is_absolute
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
@@ -30,7 +31,6 @@ from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.copy.cloned_table import cloned_table, shallow_files
 from sparkdelta.operations.copy.copied_files import copy_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
-from sparkdelta.operations.vacuum.vacuum_outcome_frames import is_absolute
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.staged_lines import DistinctAdds

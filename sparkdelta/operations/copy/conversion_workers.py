@@ -38,8 +38,8 @@ from sparkdelta.base.schema.statistics_schema import leaves
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.parquet_type_workers import UnsupportedColumnError, spark_schema
-from sparkdelta.operations.vacuum.file_listing_workers import FileLister
 from sparkdelta.table.rows.footer_statistics_workers import URI_CHARACTERS, file_statistics
+from sparkdelta.table.snapshot.file_listing_workers import FileLister
 
 CONVERTED = StructType(
     [

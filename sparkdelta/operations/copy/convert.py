@@ -26,11 +26,11 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.copy.conversion_workers import IS_HIDDEN, ParquetLister
 from sparkdelta.operations.copy.converted_table import ConvertOptions, convert_files
 from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
-from sparkdelta.operations.vacuum.directory_listing import list_directory
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.definition.alteration import shown_json
 from sparkdelta.table.listing.listing import open_log_for_writing
+from sparkdelta.table.snapshot.directory_listing import list_directory
 from sparkdelta.table.snapshot.snapshot import find_snapshot
 from sparkdelta.table.snapshot.staging import Staging, staging
 

@@ -1,4 +1,4 @@
-"""Deletion of files and empty directories of a table by Python workers.
+"""Deletion of files and empty directories of a table by Python workers, and resolution of links.
 
 References
 ----------
@@ -156,3 +156,30 @@ def deleted_files(files: DataFrame, deleter: FileDeleter) -> DataFrame:
         Rows of `DELETED`, one or more for each partition.
     """
     return files.select("path", "isDir", "length").mapInArrow(deleter.delete, DELETED)
+
+
+def linked_files(paths: DataFrame, root: str) -> DataFrame:
+    """Return the paths, relative to the root, of the files below it that absolute paths on a local
+    disk lead to.
+
+    Parameters
+    ----------
+    paths
+        path STRING (decoded, without scheme).
+    root
+        The path of the table on the local disk.
+
+    Returns
+    -------
+    DataFrame
+        path STRING.
+    """
+
+    def resolve(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        below = f"{os.path.realpath(root)}/"
+        for batch in batches:
+            real = map(os.path.realpath, batch.column(0).to_pylist())
+            found = [path.removeprefix(below) for path in real if path.startswith(below)]
+            yield pa.RecordBatch.from_arrays([pa.array(found, pa.string())], names=["path"])
+
+    return paths.select("path").mapInArrow(resolve, "path STRING")

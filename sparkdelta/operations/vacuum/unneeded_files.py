@@ -24,8 +24,7 @@ from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, VersionsNotContiguousError
-from sparkdelta.operations.vacuum.directory_listing import list_directory
-from sparkdelta.operations.vacuum.file_listing_workers import FileLister, linked_files
+from sparkdelta.operations.vacuum.file_deletion_workers import linked_files
 from sparkdelta.operations.vacuum.vacuum_outcome_frames import (
     LIVE,
     MAX_OUTCOMES,
@@ -43,6 +42,8 @@ from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between, readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
+from sparkdelta.table.snapshot.directory_listing import list_directory
+from sparkdelta.table.snapshot.file_listing_workers import FileLister
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.snapshot.staging import Staging
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol import file_paths
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.base.schema.file_key_frames import canonical_path, plain_path
+from sparkdelta.base.schema.file_key_frames import canonical_path, is_absolute, plain_path
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.table.log.vector_path_frames import vector_uri
 
@@ -121,11 +121,6 @@ def relative_path(uri: str, *, table_root: str) -> str:
         f"WHEN NOT {is_absolute(uri)} THEN regexp_replace({single}, '^([.]?/)+', '') "
         f"WHEN startswith({single}, {start}) THEN substring({single}, {len(root) + 2}) END"
     )
-
-
-def is_absolute(uri: str) -> str:
-    """Return SQL (BOOLEAN) for `base.protocol.file_paths.is_absolute`."""
-    return f"regexp_like({uri}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
 
 
 def outcomes(

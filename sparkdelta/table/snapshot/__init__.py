@@ -1,1 +1,1 @@
-"""One version of a table, and staging directories beside it."""
+"""One version of a table; the listing of its directory, and staging directories."""

@@ -32,9 +32,10 @@ from sparkdelta import (
 from sparkdelta.base.protocol.log_files import staged_data_directory
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import InvalidArgumentError, StorageError
-from sparkdelta.operations.vacuum import directory_listing, file_deletion, unneeded_files
+from sparkdelta.operations.vacuum import file_deletion, unneeded_files
 from sparkdelta.operations.vacuum import vacuum as command
 from sparkdelta.table.commit import transaction
+from sparkdelta.table.snapshot import directory_listing
 from sparkdelta.table.snapshot.staging import Staging
 from tests.support.crashing_store import dying_writer
 from tests.support.drawn import drawn

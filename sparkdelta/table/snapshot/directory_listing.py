@@ -18,7 +18,7 @@ from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
-from sparkdelta.operations.vacuum.file_listing_workers import (
+from sparkdelta.table.snapshot.file_listing_workers import (
     ENTRIES,
     ENTRIES_IN_ARROW,
     FileLister,

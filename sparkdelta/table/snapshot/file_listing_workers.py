@@ -7,7 +7,6 @@ PROTOCOL.md#data-files
 
 from __future__ import annotations
 
-import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -41,7 +40,6 @@ files nor directories, such as symbolic links.
 """
 
 ENTRIES_IN_ARROW = to_arrow_schema(ENTRIES)
-RELATIVE = StructType([StructField("path", StringType())])
 
 Directory: TypeAlias = tuple[str, int | None]
 """A directory by its path relative to the root, which is the empty path, and its modification time.
@@ -54,7 +52,7 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileLister:
-    """Lists the files and directories of a table, but for those that VACUUM leaves alone.
+    """Lists the visible files and directories of a table.
 
     Symbolic links are not followed.
 
@@ -65,7 +63,7 @@ class FileLister:
     root
         The absolute, decoded path of the table.
     visible
-        See `visible_paths`.
+        The regular expression of the paths to list; others are hidden.
     """
 
     files: StoredFiles
@@ -144,30 +142,3 @@ def listed_files(directories: DataFrame, lister: FileLister, *, budget: int) -> 
         return lister.list_below([row for batch in rows for row in batch], budget)
 
     return directories.select("path", "modificationTime").mapInArrow(entries, ENTRIES)
-
-
-def linked_files(paths: DataFrame, root: str) -> DataFrame:
-    """Return the paths, relative to the root, of the files below it that absolute paths on a local
-    disk lead to.
-
-    Parameters
-    ----------
-    paths
-        path STRING (decoded, without scheme).
-    root
-        The path of the table on the local disk.
-
-    Returns
-    -------
-    DataFrame
-        path STRING.
-    """
-
-    def resolve(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        below = f"{os.path.realpath(root)}/"
-        for batch in batches:
-            real = map(os.path.realpath, batch.column(0).to_pylist())
-            found = [path.removeprefix(below) for path in real if path.startswith(below)]
-            yield pa.RecordBatch.from_arrays([pa.array(found, pa.string())], names=["path"])
-
-    return paths.select("path").mapInArrow(resolve, RELATIVE)

@@ -16,8 +16,8 @@ from sparkdelta.base.protocol.log_files import data_directory, staged_data_direc
 from sparkdelta.base.storage.object_log import open_objects
 from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.exceptions import StorageError
-from sparkdelta.operations.vacuum.file_listing_workers import Directory, FileLister
 from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
+from sparkdelta.table.snapshot.file_listing_workers import Directory, FileLister
 
 WRITTEN = data_directory(str(uuid4()))
 UNFINISHED = f"{WRITTEN}/_temporary/0/_temporary/attempt/p"
