@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import sparkdelta.tables
-from sparkdelta.base.protocol import write_support
+from sparkdelta.base.protocol import table_features
 from sparkdelta.base.protocol.feature_registry import ALL_WRITING, FEATURES, FeatureRules
 from sparkdelta.error_conditions import CONDITIONS
 from sparkdelta.table.scan.scan import MAX_DRIVER_FILES
@@ -87,7 +87,7 @@ def _dropped(rules: FeatureRules) -> str:
 
 @pytest.mark.parametrize("document", ["FEATURES.md", "COMPATIBILITY.md"])
 def test_features_that_are_never_written_are_listed(document: str) -> None:
-    assert {f.value for f in write_support._NEVER_WRITTEN} <= set(_code(_text(document)))
+    assert {f.value for f in table_features._NEVER_WRITTEN} <= set(_code(_text(document)))
 
 
 def test_the_readme_has_the_tested_versions() -> None:

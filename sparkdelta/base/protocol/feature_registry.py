@@ -117,7 +117,7 @@ class FeatureRules:
         True if tables with the feature can be read.
     writable
         The kinds of writes to the log that are implemented for tables with the feature. See
-        `write_support` for requirements on data files and rows.
+        `table_features.check_data_writable` for requirements on data files and rows.
     reason
         The reason why reading or some kinds of writes are not implemented.
     """

@@ -22,6 +22,7 @@ __all__ = [
     "TableFeature",
     "Writing",
     "allows",
+    "check_data_writable",
     "check_managed",
     "check_readable",
     "check_writable",
@@ -32,6 +33,12 @@ __all__ = [
 
 READER_FEATURES_VERSION = 3
 WRITER_FEATURES_VERSION = 7
+
+_NEVER_WRITTEN = (
+    TableFeature.ICEBERG_WRITER_COMPAT_V1,
+    TableFeature.ICEBERG_WRITER_COMPAT_V3,
+)
+"""Features with requirements on new data files that are not implemented."""
 
 
 def is_supported(protocol: Protocol, feature: TableFeature) -> bool:
@@ -149,3 +156,11 @@ def _reasons(names: tuple[str, ...]) -> str:
 def _is_readable(name: str) -> bool:
     feature = known_feature(name)
     return feature is not None and FEATURES[feature].readable
+
+
+def check_data_writable(protocol: Protocol, *, path: str) -> None:
+    """Raise if writing data files to the table is not implemented."""
+    check_writable(protocol, path=path)
+    missing = tuple(f.value for f in _NEVER_WRITTEN if is_supported(protocol, f))
+    if missing:
+        raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing)

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from sparkdelta.base.protocol.feature_registry import TableFeature
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol
+from sparkdelta.base.protocol.table_features import check_data_writable
 from sparkdelta.base.protocol.table_properties import SUSPEND_ROW_TRACKING, assigns_row_ids
-from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.operations.alter.altered_properties import files_without_row_ids
 from sparkdelta.operations.alter.recommits import recommit

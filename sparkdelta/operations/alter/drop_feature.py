@@ -20,9 +20,8 @@ from sparkdelta.base.protocol.retention import (
     truncated_history_retention,
     truncated_history_retention_ms,
 )
-from sparkdelta.base.protocol.table_features import Writing, check_writable
+from sparkdelta.base.protocol.table_features import Writing, check_data_writable, check_writable
 from sparkdelta.base.protocol.table_properties import protected_version
-from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (

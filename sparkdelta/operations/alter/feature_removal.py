@@ -48,8 +48,8 @@ from sparkdelta.table.commit.transaction import CommittedTransaction, Transactio
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.metadata_domains import live_domains
+from sparkdelta.table.log.absolute_file_frames import vector_uri
 from sparkdelta.table.log.table_configuration import TableConfiguration
-from sparkdelta.table.log.vector_path_frames import vector_uri
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import unchanged_definition
 from sparkdelta.table.snapshot.snapshot import Snapshot

@@ -19,8 +19,7 @@ from pyspark.sql import functions as F
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.results import Result
-from sparkdelta.base.protocol.table_features import TableFeature, is_supported
-from sparkdelta.base.protocol.write_support import check_data_writable
+from sparkdelta.base.protocol.table_features import TableFeature, check_data_writable, is_supported
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.file_key_frames import is_absolute
 from sparkdelta.base.spark.driver import read_rows

@@ -16,8 +16,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.results import Result
-from sparkdelta.base.protocol.table_features import TableFeature, is_supported
-from sparkdelta.base.protocol.write_support import check_data_writable
+from sparkdelta.base.protocol.table_features import TableFeature, check_data_writable, is_supported
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of

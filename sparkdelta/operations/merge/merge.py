@@ -12,15 +12,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DeltaError
-from sparkdelta.operations.merge.merge_checks import check_merge
-from sparkdelta.operations.merge.merge_clauses import Clause, MergeClause, resolve_clauses
+from sparkdelta.base.spark.spark_errors import unlogged_errors
+from sparkdelta.exceptions import DeltaError, InvalidConditionError
+from sparkdelta.operations.merge.merge_clauses import (
+    Clause,
+    MergeClause,
+    ResolvedMerge,
+    resolve_clauses,
+    unresolved,
+)
 from sparkdelta.operations.merge.merge_matching import (
     MATCHED,
     NOT_MATCHED,
@@ -34,6 +41,7 @@ from sparkdelta.operations.merge.merge_pairs import CLAUSE
 from sparkdelta.operations.merge.merge_sides import (
     FILE,
     POSITION,
+    MergeFrames,
     StagedMerge,
     empty_frames,
     stage_source,
@@ -45,6 +53,8 @@ from sparkdelta.table.commit.application_transactions import (
 )
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.rows.assigned_row_frames import expressions_of
+from sparkdelta.table.rows.assignments import check_expressions
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, modify_files
 from sparkdelta.table.rows.row_changes import (
     Stopwatch,
@@ -54,7 +64,12 @@ from sparkdelta.table.rows.row_changes import (
 )
 from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
 from sparkdelta.table.rows.row_selection import condition_parameter
-from sparkdelta.table.scan.conditions import shown
+from sparkdelta.table.scan.conditions import (
+    deterministic_filter,
+    missing_column,
+    problem_of,
+    shown,
+)
 from sparkdelta.table.scan.read_provenance import tables_read
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -269,3 +284,49 @@ def _parameters(request: MergeRequest) -> dict[str, str]:
         "notMatchedPredicates": predicates(NOT_MATCHED),
         "notMatchedBySourcePredicates": predicates(NOT_MATCHED_BY_SOURCE),
     }
+
+
+def check_merge(merge: ResolvedMerge, condition: str | Column, frames: MergeFrames) -> None:
+    """Refuse conditions and values that cannot be evaluated on the rows that they are for.
+
+    Raises
+    ------
+    DELTA_MERGE_UNRESOLVED_EXPRESSION
+        One names a column that is not there, or is one of the other side.
+    DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
+    DELTA_AGGREGATION_NOT_SUPPORTED
+        A condition depends on more than the row.
+    InvalidConditionError, DELTA_INVALID_ASSIGNMENT
+        Spark cannot evaluate a condition or value.
+    """
+    _check_condition(frames.both, condition, "ON")
+    for clause in merge.clauses:
+        rows, part = _rows_of(clause.kind, frames), str(clause.kind)
+        if clause.condition is not None:
+            _check_condition(rows, clause.condition, part)
+        if clause.assignments is not None:
+            given = list(expressions_of(clause.assignments))
+            check_expressions(rows, given, unknown=partial(unresolved, part))
+
+
+def _rows_of(kind: Clause, frames: MergeFrames) -> DataFrame:
+    if kind.is_matched:
+        return frames.both
+    return frames.source if kind.is_not_matched else frames.target
+
+
+@unlogged_errors()
+def _check_condition(rows: DataFrame, condition: str | Column, part: str) -> None:
+    try:
+        deterministic_filter(rows, condition, operation=f"MERGE {part}")
+    except DeltaError:
+        raise
+    except AnalysisException as error:
+        name = missing_column(error)
+        if name is not None:
+            raise unresolved(part, name, rows.columns) from None
+        raise InvalidConditionError(
+            condition=shown(condition),
+            problem=problem_of(error),
+            spark_condition=str(error.getCondition()),
+        ) from None

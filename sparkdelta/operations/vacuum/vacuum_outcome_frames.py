@@ -15,7 +15,7 @@ from sparkdelta.base.protocol import file_paths
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.schema.file_key_frames import canonical_path, is_absolute, plain_path
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.table.log.vector_path_frames import vector_uri
+from sparkdelta.table.log.absolute_file_frames import vector_uri
 
 LIVE, REMOVED, VECTOR = "live", "removed", "deletion vector"
 """The reasons why a file is needed: it is a data file of the version, was removed within the

@@ -12,8 +12,14 @@ from collections.abc import Mapping
 from pyspark.sql import Column, SparkSession
 
 from sparkdelta.base.protocol.change_types import ChangeType
+from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.operations.upkeep.commit_hooks import run_commit_hooks
 from sparkdelta.operations.write.matching_rows import WrittenChanges, change_matching_rows
+from sparkdelta.table.commit.conflict_rules import ReadSet
+from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.rows.change_data_files import with_change_type
+from sparkdelta.table.rows.removed_files import remove_actions
 from sparkdelta.table.rows.row_changes import (
     ChangeResult,
     RowChangeWriter,
@@ -66,3 +72,24 @@ def _write(matching: RowSelection, writer: RowChangeWriter, stage: Staging) -> W
     return WrittenChanges(
         new=new, change_files=changed, metrics={"numDeletedRows": modified.num_rows}
     )
+
+
+def truncate(spark: SparkSession, path: str) -> Version:
+    """Commit that a table has no files any more, and return the version.
+
+    Raises
+    ------
+    DELTA_CANNOT_MODIFY_APPEND_ONLY
+        The table is append-only.
+    DeltaConcurrentModificationException
+        Another commit changed the table.
+    """
+    snapshot = open_changeable(spark, path)
+    done = Transaction.of(
+        snapshot,
+        Operation("TRUNCATE", metrics={}),
+        file_actions=remove_actions(snapshot.add_files()),
+        read=ReadSet(whole_table=True),
+    ).commit()
+    run_commit_hooks(done)
+    return done.version

@@ -16,7 +16,7 @@ from sparkdelta.operations.copy.convert import parquet_path
 from sparkdelta.operations.optimize.optimize import optimize, reorg
 from sparkdelta.operations.vacuum.vacuum import checks_retention, vacuum
 from sparkdelta.operations.verify.repair import repair
-from sparkdelta.operations.write.truncate import truncate
+from sparkdelta.operations.write.delete import truncate
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, Rule, Statement, statement
 from sparkdelta.sql.grammar.tokens import Fragment, Kind

@@ -15,9 +15,8 @@ from pyspark.sql.types import FloatType, StructType
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.iceberg_compatibility import check_iceberg_partitioning
-from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.protocol.table_features import TableFeature, check_data_writable, is_supported
 from sparkdelta.base.protocol.table_properties import is_append_only, is_type_widening_enabled
-from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.schema.column_ids import with_ids_of
 from sparkdelta.base.schema.column_mapping import physical_name, physical_path
 from sparkdelta.base.schema.declared_columns import check_clustering_columns

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.protocol.log_files import Version
-from sparkdelta.base.protocol.table_features import Writing, check_writable
-from sparkdelta.base.protocol.write_support import check_data_writable
+from sparkdelta.base.protocol.table_features import Writing, check_data_writable, check_writable
 from sparkdelta.base.schema.iceberg_types import check_iceberg_types
 from sparkdelta.base.schema.written_schema import check_collations
 from sparkdelta.table.listing.listing import open_log_for_writing

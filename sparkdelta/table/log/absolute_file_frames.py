@@ -76,3 +76,15 @@ def _uuid(encoded: str) -> str:
     )
     groups = "'^(.{8})(.{4})(.{4})(.{4})(.{12})$', '$1-$2-$3-$4-$5'"
     return f"regexp_replace(concat({', '.join(words)}), {groups})"
+
+
+def vector_uri(vector: str) -> str:
+    """Return SQL for the URI (STRING) of a deletion vector's file, relative or absolute.
+
+    Null for an inline vector, or without one.
+    """
+    name = f"{vector}.pathOrInlineDv"
+    return (
+        f"CASE {vector}.storageType WHEN 'u' THEN {encoded_path(vector_file(name))} "
+        f"WHEN 'p' THEN {name} END"
+    )

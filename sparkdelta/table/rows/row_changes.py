@@ -21,12 +21,12 @@ from pyspark.sql import functions as F
 from sparkdelta.base.protocol.change_types import CHANGE_TYPE
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.results import Result
+from sparkdelta.base.protocol.table_features import check_data_writable
 from sparkdelta.base.protocol.table_properties import (
     compression,
     has_change_data_feed,
     is_append_only,
 )
-from sparkdelta.base.protocol.write_support import check_data_writable
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError

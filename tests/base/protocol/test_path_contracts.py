@@ -31,8 +31,7 @@ from sparkdelta.base.schema.file_key_frames import (
 from sparkdelta.base.schema.sql_text import text_literal, type_text
 from sparkdelta.operations.vacuum.vacuum_outcome_frames import relative_path
 from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
-from sparkdelta.table.log.absolute_file_frames import absolute_uri, absolute_vector
-from sparkdelta.table.log.vector_path_frames import vector_uri
+from sparkdelta.table.log.absolute_file_frames import absolute_uri, absolute_vector, vector_uri
 from tests.support.drawn import drawn
 
 PATHS = [

@@ -26,7 +26,7 @@ from sparkdelta import (
 )
 from sparkdelta.api.delta_table import IdentityGenerator
 from sparkdelta.exceptions import ConcurrentAppendException, InvalidArgumentError
-from sparkdelta.operations.copy.restored_table import differing_files
+from sparkdelta.operations.copy.restore import differing_files
 from sparkdelta.table.commit import transaction
 from sparkdelta.table.commit.transaction import Transaction
 from tests.support.errors import raises
