@@ -68,6 +68,17 @@ def read_rows(
     return rows
 
 
+def read_row(frame: DataFrame, *, what: str, version: Version | None = None) -> Row:
+    """Collect the only row of a DataFrame, such as totals; otherwise like `read_rows`."""
+    (row,) = read_rows(frame, what=what, bound=1, version=version)
+    return row
+
+
+def has_rows(frame: DataFrame, *, what: str, version: Version | None = None) -> bool:
+    """Return True if a DataFrame has rows; reads one of them, see `read_rows`."""
+    return bool(read_rows(frame.limit(1), what=what, bound=1, version=version))
+
+
 def read_table(
     frame: DataFrame, *, what: str, bound: int, version: Version | None = None
 ) -> pa.Table:

@@ -16,7 +16,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 
@@ -71,10 +71,9 @@ def _check(spark: SparkSession) -> None:
     packages = F.lit(" ".join(_PACKAGES))
     look = F.udf(missing, "string", useArrow=False)  # needs neither pandas nor pyarrow
     try:
-        (row,) = read_rows(
+        row = read_row(
             spark.range(1).select(look(packages).alias("problem")),
             what="packages of Python workers",
-            bound=1,
         )
     except DeltaError:
         raise

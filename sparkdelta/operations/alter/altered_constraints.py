@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.settable_properties import CONSTRAINT
 from sparkdelta.base.schema.table_constraints import Constraint, RowRules
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.session_settings import rule_evaluation
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
@@ -74,7 +74,7 @@ def _check_rows(snapshot: Snapshot, expression: str) -> None:
     """Count the rows that violate a condition on executors; read some only if there are any."""
     violating = _violating_rows(snapshot, expression)
     counted = violating.agg(F.count("*").alias("number"))
-    [counts] = read_rows(counted, what="number of rows that violate a constraint", bound=1)
+    counts = read_row(counted, what="number of rows that violate a constraint")
     if not counts["number"]:
         return
     row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})

@@ -15,7 +15,7 @@ from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.column_alterations import field_at, path_text, spelled_path
 from sparkdelta.base.schema.table_constraints import Identity, row_rules, with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema, quoted
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 from sparkdelta.operations.alter.altered_columns import shown_field
 from sparkdelta.table.commit.conflict_rules import ReadSet
@@ -41,7 +41,7 @@ def sync_identity(snapshot: Snapshot, path: ColumnPath) -> Alteration:
     name = quoted(field.name)
     last = F.max(name) if identity.step > 0 else F.min(name)
     rows = snapshot.scan(columns=[field.name]).to_df().agg(last)
-    [[value]] = read_rows(rows, what="last value of an identity column", bound=1)
+    [value] = read_row(rows, what="last value of an identity column")
     mark = None if value is None else synced_mark(identity, value)
     change = DefinitionChange(table, table)
     if mark is not None:

@@ -53,7 +53,7 @@ from sparkdelta.base.protocol.table_properties import (
 from sparkdelta.base.schema.column_ids import MAX_COLUMN_ID, with_own_names, without_ids
 from sparkdelta.base.schema.needed_features import needed_features
 from sparkdelta.base.schema.statistics_columns import check_statistics_columns
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows, read_row
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.alter.unmapped_table import unmapped_table
 from sparkdelta.table.commit.conflict_rules import ReadSet
@@ -196,10 +196,8 @@ def with_properties(
 def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
     """Check that the files allow the Iceberg compatibility that the table gets."""
     has_vector = F.col("deletionVector.storageType").isNotNull()
-    rows = read_rows(
-        snapshot.add_files().agg(F.max(has_vector)), what="file with a deletion vector", bound=1
-    )
-    [has_vectors] = rows[0]  # null of a table without files
+    files = snapshot.add_files().agg(F.max(has_vector))
+    [has_vectors] = read_row(files, what="file with a deletion vector")  # null without files
     check_files(
         after.iceberg_version or 0,
         has_vectors=bool(has_vectors),
@@ -209,8 +207,7 @@ def _check_files(snapshot: Snapshot, after: TableConfiguration) -> None:
 
 def _has_files_without_row_ids(snapshot: Snapshot) -> bool:
     """Return True if files must get row ids before row tracking is enabled."""
-    files = files_without_row_ids(snapshot).select("path").limit(1)
-    return bool(read_rows(files, what="file without row ids", bound=1))
+    return has_rows(files_without_row_ids(snapshot).select("path"), what="file without row ids")
 
 
 def files_without_row_ids(snapshot: Snapshot) -> DataFrame:

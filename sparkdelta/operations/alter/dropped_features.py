@@ -23,7 +23,7 @@ from sparkdelta.base.protocol.table_properties import PROTECTED_VERSION
 from sparkdelta.base.schema.column_mapping import COLUMN_ID
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.definition_change import DefinitionChange
@@ -156,10 +156,8 @@ def has_traces(snapshot: Snapshot, feature: TableFeature) -> bool:
     files = files_with_traces(snapshot, feature)
     if files is None:
         return False
-    traces = files.select(F.lit(1)).limit(1)
-    return bool(
-        read_rows(traces, what="file that uses a feature", bound=1, version=snapshot.version)
-    )
+    traces = files.select(F.lit(1))
+    return has_rows(traces, what="file that uses a feature", version=snapshot.version)
 
 
 def history_has_traces(snapshot: Snapshot, feature: TableFeature) -> bool:
@@ -180,8 +178,8 @@ def history_has_traces(snapshot: Snapshot, feature: TableFeature) -> bool:
     if condition is None:
         return False
     actions = CommitRange.read(log.reader, commits).actions("add", "remove", "metaData")
-    versions = actions.filter(condition).select("version").limit(1)
-    return bool(read_rows(versions, what="version that uses a feature", bound=1))
+    versions = actions.filter(condition).select("version")
+    return has_rows(versions, what="version that uses a feature")
 
 
 def dropped_feature(

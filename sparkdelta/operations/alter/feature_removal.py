@@ -22,7 +22,7 @@ from sparkdelta.base.protocol.table_properties import ColumnMappingMode, declare
 from sparkdelta.base.schema.column_mapping import COLUMN_ID, physical_name
 from sparkdelta.base.schema.type_folds import fields_within, parts, with_fields
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
@@ -120,8 +120,7 @@ def _tombstones(snapshot: Snapshot) -> Commits:
                 "path", F.lit(now).alias("deletionTimestamp"), F.lit(False).alias("dataChange")
             ).alias("remove")
         )
-        rows = read_rows(removes.limit(1), what="file that uses a feature", bound=1)
-        if rows:
+        if has_rows(removes, what="file that uses a feature"):
             operation = Operation("Deletion Vector Tombstones", {}, changes_data=False)
             yield Transaction.of(snapshot, operation, file_actions=removes).commit()
 

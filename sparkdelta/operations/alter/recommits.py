@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.commit.staged_commit_rules import Operation
@@ -93,9 +93,7 @@ def recommit(
 
 
 def _count(files: DataFrame) -> int:
-    (row,) = read_rows(
-        files.selectExpr("count(*)"), what="number of files to commit again", bound=1
-    )
+    row = read_row(files.selectExpr("count(*)"), what="number of files to commit again")
     return int(row[0])
 
 

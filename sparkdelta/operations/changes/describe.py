@@ -15,7 +15,7 @@ from sparkdelta.base.protocol.arguments import checked_count
 from sparkdelta.base.protocol.results import html_rows, html_table
 from sparkdelta.base.protocol.table_features import supported_features
 from sparkdelta.base.schema.action_schemas import COMMIT_INFO
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.local_data import arrow_frame, local_frame
 from sparkdelta.base.spark.notebook_tables import drawn_in_notebooks
 from sparkdelta.base.spark.row_groups import grouped
@@ -125,5 +125,5 @@ def _totals(snapshot: Snapshot) -> tuple[int, int]:
     if checksum and checksum.num_files is not None and checksum.table_size_bytes is not None:
         return checksum.num_files, checksum.table_size_bytes
     totals = snapshot.live_file_totals()
-    row = read_rows(totals, what="totals of the live files", bound=1)[0]
+    row = read_row(totals, what="totals of the live files")
     return row["num_files"], row["size_in_bytes"]

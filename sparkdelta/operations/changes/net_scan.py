@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.base.schema.column_mapping import PHYSICAL_NAME
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.changes.net_row_frames import KIND
 from sparkdelta.table.log.commit_line_frames import add_fields
@@ -38,8 +38,8 @@ def with_kind(configuration: TableConfiguration) -> TableConfiguration:
 def has_files_without_row_ids(files: FileList | None) -> bool:
     """Return True if rows of a listed file have no id, as in tables that violate the protocol."""
     if isinstance(files, DataFrame):
-        without_id = files.filter(F.col(BASE_ROW_ID).isNull()).select(BASE_ROW_ID).limit(1)
-        return bool(read_rows(without_id, what="file without row ids", bound=1))
+        without_id = files.filter(F.col(BASE_ROW_ID).isNull()).select(BASE_ROW_ID)
+        return has_rows(without_id, what="file without row ids")
     return files is not None and bool(files[BASE_ROW_ID].null_count)
 
 

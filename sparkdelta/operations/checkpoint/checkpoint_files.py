@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, Version, listing_prefix
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.operations.checkpoint.checkpoint_contents import CheckpointContents
 from sparkdelta.operations.checkpoint.checkpoint_row_frames import checkpoint_rows
@@ -219,13 +219,11 @@ def _schema(columns: StructType) -> dict[str, object]:
 
 def _counts(stage: Staging, contents: CheckpointContents) -> Row:
     rows, _ = stage.read_parquet(_PART, counted_type())
-    (row,) = read_rows(
+    return read_row(
         rows.coalesce(1).agg(*counts()),  # one file: nothing to bring together
         what="totals of a written checkpoint",
-        bound=1,
         version=contents.snapshot.version,
     )
-    return row
 
 
 def update_hint(store: LogStore, document: Mapping[str, object]) -> None:

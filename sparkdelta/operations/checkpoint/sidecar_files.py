@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Observation
 
 from sparkdelta.base.protocol.actions import Sidecar
 from sparkdelta.base.protocol.log_files import SIDECAR_DIRECTORY, sidecar_name
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.row_range_frames import SAMPLES_PER_RANGE, RowRanges, range_bounds
 from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.exceptions import CheckpointMismatchError
@@ -162,10 +162,9 @@ def _adds(contents: CheckpointContents, state: TableState, count: int) -> DataFr
 def _ranges(contents: CheckpointContents, state: TableState, files: int, count: int) -> RowRanges:
     """Return the ranges of keys, one for each file, from a sample."""
     order, fraction = contents.order, min(1.0, files * SAMPLES_PER_RANGE / count)
-    (bounds,) = read_rows(
+    bounds = read_row(
         range_bounds(order.sampled_keys(*state.sampled_adds(fraction, order.leading)), files),
         what="ranges of new sidecars",
-        bound=1,
         version=contents.snapshot.version,
     )
     return RowRanges.of(bounds)

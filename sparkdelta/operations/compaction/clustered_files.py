@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from sparkdelta.base.protocol.z_cubes import CLUSTERING_PROVIDER, ZCUBE_COLUMNS, ZCUBE_ID
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -83,7 +83,7 @@ def files_to_cluster(
     )
     own = F.col(_CUBE).isNotNull() & (F.lit(is_full) | ~F.col(_IS_OTHER))
     is_small = ~F.col(_IS_OTHER) & (F.col(_CUBE).isNull() | ~F.col("is_stable"))
-    [row] = read_rows(
+    row = read_row(
         cubes.agg(
             F.count_if(own),
             *(
@@ -96,7 +96,6 @@ def files_to_cluster(
             F.count_if(_IS_OTHER),
         ),
         what="totals of clustered files",
-        bound=1,
         version=snapshot.version,
     )
     before, (small, unclustered, others) = ClusteredFiles(*row[:5]), row[5:]

@@ -20,7 +20,7 @@ from sparkdelta.base.predicates.resolved_names import UnusableError, find_column
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.table_schema import quoted, quoted_path, type_of_path
-from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.driver import read_row, read_table
 from sparkdelta.base.spark.row_range_frames import hashed_numbers, separate_places
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.compaction.curve_order_frames import curve_key, in_curve_order
@@ -81,10 +81,9 @@ class RowOrder:
         )
         curve = Curve.through(len(keys), is_hilbert=self.is_hilbert)
         total = sum(num_files)
-        [hashed] = read_rows(
+        hashed = read_row(
             union.sparkSession.sql(f"SELECT {hashed_numbers(total)}"),
             what="partitions of ordered files",
-            bound=1,
         )
         return in_curve_order(
             union,

@@ -22,7 +22,7 @@ from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_features import TableFeature, check_data_writable, is_supported
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.file_key_frames import is_absolute
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
@@ -195,13 +195,12 @@ def _files(
             copied = copy_files(source.in_session(session), target, store, stage)
             with report_orphans(store.table_root, copied.places):
                 if before is not None:
-                    (removed,) = read_rows(
+                    removed = read_row(
                         copied.actions.agg(
                             F.count("remove.path").alias("files"),
                             F.coalesce(F.sum("remove.size"), F.lit(0)).alias("bytes"),
                         ),
                         what="totals of removed files",
-                        bound=1,
                     )
                     metrics |= {
                         "numRemovedFiles": removed["files"], "removedFilesSize": removed["bytes"],
@@ -221,8 +220,7 @@ def _totals(snapshot: Snapshot) -> Row:
         "count(deletionVector.storageType) > 0 AS have_vectors",
         f"count_if({is_absolute('path')}) > 0 AS have_absolute",
     )
-    (row,) = read_rows(totals, what="totals of the live files", bound=1)
-    return row
+    return read_row(totals, what="totals of the live files")
 
 
 def _check_counted(source: Snapshot) -> None:

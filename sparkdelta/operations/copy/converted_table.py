@@ -29,7 +29,7 @@ from sparkdelta.base.protocol.column_names import name_key, stored_name_key
 from sparkdelta.base.schema.partition_value_frames import is_invalid_partition_value
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.type_folds import parts_together, with_parts
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.spark.worker_python import worker_python
@@ -106,10 +106,9 @@ def convert_files(
     `files` has path STRING (absolute, decoded), length LONG, modificationTime LONG.
     """
     spark = stage.spark
-    (totals,) = read_rows(
+    totals = read_row(
         files.agg(F.count("*").alias("files"), F.sum("length").alias("bytes")),
         what="totals of files to convert",
-        bound=1,
     )
     if not totals["files"]:
         raise DeltaError.of("DELTA_EMPTY_DIRECTORY", directory=root)
@@ -193,7 +192,7 @@ def _inferred_partition(files: DataFrame) -> StructType:
         for number, kind in enumerate(_INFERRED)
     ]
     present = [F.count(F.col("values")[index]).alias(str(index)) for index in range(len(names))]
-    (counts,) = read_rows(files.agg(*fits, *present), what="types of partition columns", bound=1)
+    counts = read_row(files.agg(*fits, *present), what="types of partition columns")
     types = [
         next(
             kind

@@ -19,7 +19,7 @@ from sparkdelta.base.protocol.log_files import data_directory
 from sparkdelta.base.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.base.schema.file_key_frames import absolute_path, deletion_vector_id, plain_path
 from sparkdelta.base.schema.sql_text import from_json_text
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
@@ -85,14 +85,13 @@ def copy_files(
     stage.write_parquet(_plan(source, target), "plan", {})
     plan, _ = stage.read_parquet("plan", _PLAN)
     copied = plan.filter(f"NOT {_IS_KEPT}")
-    (totals,) = read_rows(
+    totals = read_row(
         copied.agg(
             F.count("*").alias("files"),
             F.count_if(F.isnull(COPY)).alias("new_files"),
             F.coalesce(F.sum(F.when(F.isnull(COPY), F.col(_SIZE))), F.lit(0)).alias("bytes"),
         ),
         what="totals of files to copy",
-        bound=1,
     )
     directory = data_directory(str(uuid4()))
     place = f"{store.table_root}/{directory}/"

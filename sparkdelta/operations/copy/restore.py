@@ -32,7 +32,7 @@ from sparkdelta.base.schema.file_key_frames import absolute_path, canonical_path
 from sparkdelta.base.schema.table_constraints import with_marks
 from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.base.skipping.path_filter_frames import PathFilter
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
@@ -193,7 +193,7 @@ def _earlier(now: Snapshot, version: Version, options: Mapping[str, str] | None)
 
 def _metrics(actions: DataFrame, then: Snapshot) -> dict[str, int]:
     """Compute the metrics by their names in history."""
-    [files] = read_rows(
+    files = read_row(
         actions.selectExpr(
             "count_if(add.dataChange) AS numRestoredFiles",
             "coalesce(sum(add.size) FILTER (WHERE add.dataChange), 0) AS restoredFilesSize",
@@ -201,9 +201,8 @@ def _metrics(actions: DataFrame, then: Snapshot) -> dict[str, int]:
             "coalesce(sum(remove.size), 0) AS removedFilesSize",
         ),
         what="totals of restored files",
-        bound=1,
     )
-    [table] = read_rows(then.live_file_totals(), what="totals of the live files", bound=1)
+    table = read_row(then.live_file_totals(), what="totals of the live files")
     return {
         **files.asDict(),
         "numOfFilesAfterRestore": table["num_files"],

@@ -32,7 +32,7 @@ from sparkdelta.base.predicates.predicate_rules import (
 )
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.skipping.predicate_value_frames import literal
-from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.driver import read_row, read_table
 from sparkdelta.base.spark.match_terms import EqualKey, MatchTerms
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.operations.merge.merge_sides import SOURCE_ROW, StagedSource
@@ -220,7 +220,7 @@ def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def _count(rows: DataFrame) -> int:
-    (row,) = read_rows(rows.agg(F.count("*")), what="number of rows of a source", bound=1)
+    row = read_row(rows.agg(F.count("*")), what="number of rows of a source")
     return int(row[0])
 
 

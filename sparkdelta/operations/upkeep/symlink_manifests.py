@@ -16,7 +16,7 @@ from sparkdelta.base.protocol.manifest_files import MANIFEST_NAME, MANIFESTS, pa
 from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.schema.partition_value_frames import partition_value
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import driver_files, worker_files
@@ -97,7 +97,7 @@ def _check_listable(snapshot: Snapshot) -> None:
             "DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", path=snapshot.path
         )
     with_vector = snapshot.add_files().filter("deletionVector.storageType IS NOT NULL")
-    if read_rows(with_vector.select("path").limit(1), what="file with a deletion vector", bound=1):
+    if has_rows(with_vector.select("path"), what="file with a deletion vector"):
         raise DeltaError.of("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS", path=snapshot.path)
 
 

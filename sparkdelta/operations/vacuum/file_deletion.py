@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.file_paths import scheme_and_authority
-from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.driver import read_row, read_table
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
@@ -74,7 +74,7 @@ def _deleted_by_workers(
     totals = done.selectExpr(
         *(f"coalesce(sum({name}), 0) AS {name}" for name in numbers), "min(problem) AS problem"
     )
-    [row] = read_rows(totals, what="totals of deleted files", bound=1)
+    row = read_row(totals, what="totals of deleted files")
     return Deleted(**row.asDict())
 
 

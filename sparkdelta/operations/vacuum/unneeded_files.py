@@ -19,7 +19,7 @@ from sparkdelta.base.protocol.partition_values import escaped_name
 from sparkdelta.base.protocol.results import FileCount
 from sparkdelta.base.schema.action_schemas import FILE_REFERENCES, REMOVE
 from sparkdelta.base.schema.file_key_frames import absolute_path
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
@@ -110,15 +110,11 @@ def from_listing(snapshot: Snapshot, stage: Staging) -> Candidates:
     files, visible = worker_files(spark, root, options), _visible_paths(snapshot)
     lister = FileLister(files=files, root=root, visible=visible)
     rows = list_directory(lister, stage, options, by_workers=is_near_workers(snapshot))
-    others = read_rows(
-        rows.filter("isOther").limit(1),
-        what="entry that is neither a file nor a directory",
-        bound=1,
+    has_others = has_rows(
+        rows.filter("isOther"), what="entry that is neither a file nor a directory"
     )
-    return Candidates(
-        entries=rows.filter("NOT isOther").drop("isOther"),
-        has_links=bool(others),
-    )
+    entries = rows.filter("NOT isOther").drop("isOther")
+    return Candidates(entries=entries, has_links=has_others)
 
 
 def is_near_workers(snapshot: Snapshot) -> bool:

@@ -22,7 +22,7 @@ from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.schema.statistics_columns import found_column, string_prefix_length
 from sparkdelta.base.schema.statistics_schema import leaves
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
@@ -126,9 +126,7 @@ def recompute_statistics(
             new = recomputed_statistics(files, reader)
         stage.write_parquet(new, "statistics", {})
         told, _ = stage.read_parquet("statistics", new.schema)
-        [total] = read_rows(
-            told.agg(F.count("*").alias("n")), what="number of files with statistics", bound=1
-        )
+        total = read_row(told.agg(F.count("*").alias("n")), what="number of files with statistics")
         if not total["n"]:
             return StatisticsResult(path=root)
         keyed = found.withColumn("path", F.col("add.path")).join(told, "path")

@@ -20,7 +20,7 @@ from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.protocol.table_properties import is_append_only
 from sparkdelta.base.schema.file_key_frames import absolute_path
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
@@ -269,9 +269,7 @@ def _drop_missing(
     with engine_of(spark).log_session() as session, staging(session, snapshot.log.store) as stage:
         stage.write_parquet(missing.select("path"), "missing", {})
         names, _ = stage.read_parquet("missing", missing.select("path").schema)
-        [total] = read_rows(
-            names.agg(F.count("*").alias("n")), what="number of missing data files", bound=1
-        )
+        total = read_row(names.agg(F.count("*").alias("n")), what="number of missing data files")
         if total["n"] in (0, checked.num_checked):
             return result
         some = read_rows(

@@ -26,7 +26,7 @@ from sparkdelta.base.protocol.log_files import (
 )
 from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.schema.file_key_frames import absolute_path
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError
@@ -288,7 +288,7 @@ class _Run:
         checker = file_checker(self.spark, snapshot.path, with_footers=footers, columns=columns)
         try:
             totals = snapshot.live_file_totals()
-            [row] = read_rows(totals, what="totals of the live files", bound=1)
+            row = read_row(totals, what="totals of the live files")
             count = row["num_files"]
             files = _files_to_check(snapshot, checker)
             findings = check_files(self.spark, files, count, checker)
@@ -310,7 +310,7 @@ class _Run:
         if count > MAX_FINDINGS:
             self.unbounded.append(findings)
             total = findings.agg(F.count("*").alias("n"))
-            count = read_rows(total, what="number of verification findings", bound=1)[0]["n"]
+            count = read_row(total, what="number of verification findings")["n"]
         self._add(Check(name, num_checked, count, shown))
 
     def result(self, path: str, version: Version | None) -> Verification:

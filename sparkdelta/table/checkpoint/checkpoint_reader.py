@@ -20,7 +20,7 @@ from sparkdelta.base.protocol.column_names import stored_name_key
 from sparkdelta.base.protocol.log_files import Version, sidecar_name
 from sparkdelta.base.schema.action_schemas import ADD
 from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.table.checkpoint.checkpoint_footers import (
@@ -135,9 +135,7 @@ class CheckpointReader:
             rows = self._parquet(names, counted_type())
         else:
             rows = self.actions(*counted_type().fields)
-        (row,) = read_rows(
-            rows.agg(*counts()), what="size of a checkpoint", bound=1, version=self.version
-        )
+        row = read_row(rows.agg(*counts()), what="size of a checkpoint", version=self.version)
         # All that is no add: were one tombstone overlooked, all would be.
         return row["num_adds"], row["num_rows"] - row["num_adds"]
 

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pyspark.sql import DataFrame
 
 from sparkdelta.base.protocol.log_files import Version
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.commit.row_id_frames import (
     FIRST_ROW_IDS,
@@ -119,8 +119,8 @@ class StagedLines:
 
     @classmethod
     def _known(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        totals = read_rows(action_totals(actions), what="totals of a large commit", bound=1)
-        return cls(**totals[0].asDict(), _stage=stage, _actions=actions)
+        totals = read_row(action_totals(actions), what="totals of a large commit")
+        return cls(**totals.asDict(), _stage=stage, _actions=actions)
 
     def _written(self, actions: DataFrame, part: str) -> StagedLines:
         options = {"maxRecordsPerFile": str(LINES_PER_FILE)}

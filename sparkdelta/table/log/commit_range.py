@@ -20,7 +20,7 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 from sparkdelta.base.protocol.commit_info import COMMIT_INFO, parse_commit_info
 from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.schema.action_schemas import CHANGES, actions
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.table.listing.file_reader import LogFileReader
 from sparkdelta.table.listing.line_reader import (
@@ -225,11 +225,8 @@ class CommitRange:
             adds, removes = (lines_that_name(lines, name).num_rows for name in names)
         else:
             named = (F.count_if(F.expr(may_name(name))) for name in names)
-            ((adds, removes),) = read_rows(
-                self.lines.agg(*named),
-                what="size of the commits",
-                bound=1,
-                version=self.last_version,
+            adds, removes = read_row(
+                self.lines.agg(*named), what="size of the commits", version=self.last_version
             )
         return adds, removes
 

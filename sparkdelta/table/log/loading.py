@@ -41,7 +41,7 @@ from sparkdelta.base.schema.action_schemas import (
     PROTOCOL,
     SIDECAR,
 )
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     DeltaError,
@@ -405,13 +405,8 @@ _IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
 def _has_file_actions(reader: CheckpointReader) -> bool:
     """Return True if the checkpoint's own files hold a file action."""
     actions = reader.actions(StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH))
-    rows = read_rows(
-        actions.filter(_IS_OF_A_FILE).limit(1),
-        what="file actions beside sidecars",
-        bound=1,
-        version=reader.version,
-    )
-    return bool(rows)
+    of_files = actions.filter(_IS_OF_A_FILE)
+    return has_rows(of_files, what="file actions beside sidecars", version=reader.version)
 
 
 def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:

@@ -23,7 +23,7 @@ from sparkdelta.base.schema.written_schema import (
     check_columns,
     matched_columns,
 )
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows
 from sparkdelta.base.spark.library_sessions import IN_UTC, UTC, Evaluation
 from sparkdelta.base.spark.session_settings import rule_evaluation, store_assignment
 from sparkdelta.base.spark.spark_engine import engine_of
@@ -302,6 +302,6 @@ def require(
             return require_condition(own, where)
     once = computed_once(rows, stage, _CHECKED)
     others = stage.read_rows(_CHECKED, rows.schema).filter(is_not_true(expression_of(where)))
-    if read_rows(others.select(F.lit(1)).limit(1), what="rows that replaceWhere lacks", bound=1):
+    if has_rows(others.select(F.lit(1)), what="rows that replaceWhere lacks"):
         raise other_rows(where)
     return once

@@ -34,7 +34,7 @@ from sparkdelta.base.protocol.roaring_bitmaps import chunks_of_rows
 from sparkdelta.base.protocol.table_properties import max_deleted_share as table_share
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.base.spark.driver import read_rows, read_table
+from sparkdelta.base.spark.driver import read_row, read_rows, read_table
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
@@ -175,7 +175,7 @@ def whole_files(
         return removed
     deleted = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0))
     num_rows = F.col(STATS_PARSED)[NUM_RECORDS] - deleted
-    (row,) = read_rows(
+    row = read_row(
         adds.agg(
             F.count("*").alias("files"),
             F.sum("size").alias("bytes"),
@@ -184,7 +184,6 @@ def whole_files(
             F.count("deletionVector.storageType").alias("vectors"),
         ),
         what="totals of removed files",
-        bound=1,
         version=snapshot.version,
     )
     if not row["files"]:

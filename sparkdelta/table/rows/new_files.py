@@ -23,7 +23,7 @@ from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.z_cubes import CLUSTERING_PROVIDER, ZCube
 from sparkdelta.base.schema.sql_text import from_json_text
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.table.rows.footer_statistics_workers import ADDED, NUM_RECORDS
 
@@ -91,7 +91,7 @@ class NewFiles:
             F.sum(NUM_RECORDS).alias("rows"),
             F.sum("size").alias("size"),
         )
-        (row,) = read_rows(totals, what="totals of the new data files", bound=1)
+        row = read_row(totals, what="totals of the new data files")
         return cls(row["count"], row["rows"], row["size"], lambda: described, places=tuple(places))
 
     @property
@@ -118,10 +118,8 @@ class NewFiles:
         value = f"{from_json_text('add.stats', found)}.{bound}.{quoted(column)}"
         values = self.adds.selectExpr(f"{value} AS value")
         last = F.max("value") if is_highest else F.min("value")
-        (row,) = read_rows(
-            values.agg(last, F.count_if(F.isnull("value"))),
-            what="last value of an identity column",
-            bound=1,
+        row = read_row(
+            values.agg(last, F.count_if(F.isnull("value"))), what="last value of an identity column"
         )
         return None if row[0] is None or row[1] else int(row[0])
 

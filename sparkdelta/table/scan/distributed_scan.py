@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, StructField
 from sparkdelta.base.parquet.legacy_calendar_workers import NotConvertibleError
 from sparkdelta.base.parquet.parquet_value_workers import arrow_type
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaError
@@ -74,10 +74,9 @@ class DistributedScan:
         return rows if wanted is None else wanted.names.given_to(rows).filter(wanted.condition)
 
     def _task_count(self, files: DataFrame) -> int:
-        (row,) = read_rows(
+        row = read_row(
             files.agg(scan_cost(F.col("size")).alias("cost")),
             what="size of a scan",
-            bound=1,
             version=self.request.version,
         )
         return task_count(row["cost"])

@@ -34,7 +34,7 @@ from sparkdelta.base.schema.action_schemas import ADD
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.table_schema import quoted_path, without_void
 from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.log.log_reader import LogReader
@@ -143,9 +143,8 @@ def _adds_no_nulls(log: LogReader, last_checked: LogFile | None, skipping: DataS
         return False
     adds = log.commits.parsed(_STATISTICS, above=start, without_job=True)
     adds = adds.filter("add.path IS NOT NULL").select("add.*")
-    doubtful = skipping.keep(adds, NOTHING_STORED).select(F.lit(1)).limit(1)
-    version = log.segment.version
-    return not read_rows(doubtful, what="files with nulls", bound=1, version=version)
+    doubtful = skipping.keep(adds, NOTHING_STORED).select(F.lit(1))
+    return not has_rows(doubtful, what="files with nulls", version=log.segment.version)
 
 
 def _have_no_nulls(

@@ -17,7 +17,7 @@ from sparkdelta.base.skipping.file_mark_frames import (
     KEPT_BY_STATISTICS,
     FileMarks,
 )
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.state import TableState
@@ -229,7 +229,7 @@ def _counts(files: DataFrame, *steps: Column, version: Version) -> list[FileCoun
             ("bytes", F.coalesce(F.sum(F.when(step, F.col("size"))), F.lit(0))),
         )
     ]
-    (row,) = read_rows(files.agg(*totals), what="file counts of a scan", bound=1, version=version)
+    row = read_row(files.agg(*totals), what="file counts of a scan", version=version)
     return [FileCount(row[f"files{number}"], row[f"bytes{number}"]) for number in range(len(steps))]
 
 

@@ -20,7 +20,7 @@ from sparkdelta.base.protocol.results import html_table
 from sparkdelta.base.protocol.table_features import supported_features
 from sparkdelta.base.protocol.table_properties import has_in_commit_timestamp
 from sparkdelta.base.schema.partition_value_frames import is_time_zone
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import UTC
@@ -457,7 +457,7 @@ def check_time_zone(spark: SparkSession, zone: str) -> None:
     is_known = isinstance(zone, str) and zone.strip() != ""  # which would be the session's
     if is_known:
         answer = spark.sql("VALUES (0)").selectExpr(f"{is_time_zone(zone)} AS is_known")
-        is_known = read_rows(answer, what="time zone", bound=1)[0]["is_known"]
+        is_known = read_row(answer, what="time zone")["is_known"]
     if not is_known:
         problem = f"{zone!r} is not a time zone such as 'Europe/Paris' or '+02:00'"
         raise InvalidArgumentError(argument="partition_time_zone", problem=problem)
