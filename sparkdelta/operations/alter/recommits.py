@@ -68,8 +68,7 @@ def recommit(
             )
             if batches > 1:  # each commit then reads the files of its own batch
                 actions = actions.repartitionByRange(batches, _BATCH)
-            stage.write_parquet(actions, "files", {})
-            staged, _ = stage.read_parquet("files", actions.schema)
+            staged = stage.compute_once(actions, "files")
             read = snapshot  # files removed after it conflict, and are not added again
             for batch in range(batches):
                 files = staged.filter(F.col(_BATCH) == batch).select("add")

@@ -122,8 +122,7 @@ def convert_files(
     tasks = max(totals["files"] // _FILES_PER_TASK, engine_of(spark).parallelism)
     with worker_python(spark):
         read = converted_files(files.repartition(min(tasks, totals["files"])), reader)
-    stage.write_parquet(read, "converted", {})
-    converted, _ = stage.read_parquet("converted", CONVERTED)
+    converted = stage.compute_once(read, "converted", CONVERTED)
     partition = options.partition_schema
     if options.infers_partitions:
         partition = _inferred_partition(converted)

@@ -82,8 +82,7 @@ def copy_files(
     The snapshots are in the session of `stage`, a directory of temporary files; `store` is the
     target's.
     """
-    stage.write_parquet(_plan(source, target), "plan", {})
-    plan, _ = stage.read_parquet("plan", _PLAN)
+    plan = stage.compute_once(_plan(source, target), "plan", _PLAN)
     copied = plan.filter(f"NOT {_IS_KEPT}")
     totals = read_row(
         copied.agg(
@@ -185,6 +184,5 @@ def _copied(
     )
     with worker_python(spark):
         written = write_clone(files.repartition(max(min(tasks, num_files), 1)), writer)
-    stage.write_parquet(written, "copied", {})
-    rows, _ = stage.read_parquet("copied", CLONED)
+    rows = stage.compute_once(written, "copied", CLONED)
     return rows.select(F.expr(from_json_text(ADD, ADD_TYPE)).alias(ADD))

@@ -126,8 +126,7 @@ def restore(
         staging(session, now.log.store) as stage,
     ):
         differing = differing_files(now.in_session(session), then.in_session(session))
-        stage.write_parquet(differing, "restored", {})
-        actions, _ = stage.read_parquet("restored", differing.schema)
+        actions = stage.compute_once(differing, "restored")
         metrics = _metrics(actions, then)
         _check_restored(spark, actions, metrics["numRestoredFiles"], then)
         done = Transaction.of(

@@ -251,8 +251,7 @@ def purgeable_files(snapshot: Snapshot, adds: DataFrame, count: int, stage: Stag
     file = F.expr(absolute_path("path", table_root=snapshot.path))
     found = _with_other_columns(snapshot, adds.select(file.alias("file")), count)
     # Each look at the files to purge would read the footers again.
-    stage.write_parquet(found, "dropped", {})
-    dropped, _ = stage.read_parquet("dropped", OTHER_COLUMNS)
+    dropped = stage.compute_once(found, "dropped", OTHER_COLUMNS)
     is_dropped = F.broadcast(dropped.select("file", F.lit(True).alias(_IS_DROPPED)))
     joined = adds.withColumn("file", file).join(is_dropped, "file", "left")
     return joined.filter(has_vector() | F.col(_IS_DROPPED)).select(*adds.columns)

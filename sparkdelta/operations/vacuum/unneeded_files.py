@@ -140,8 +140,7 @@ def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> 
     entries = inventory_entries(
         inventory.select(*_INVENTORY), table_root=snapshot.path, visible=_visible_paths(snapshot)
     )
-    stage.write_parquet(entries, "entries", {})
-    return Candidates(entries=stage.read_parquet("entries", entries.schema)[0], has_links=True)
+    return Candidates(entries=stage.compute_once(entries, "entries"), has_links=True)
 
 
 def from_log(
@@ -248,8 +247,7 @@ def decide(
         .filter("path IS NOT NULL OR place IS NOT NULL")
     )
     if candidates.are_few:  # then other files below the root are neither shuffled nor staged
-        stage.write_parquet(entries, "entries", {})
-        entries, _ = stage.read_parquet("entries", entries.schema)
+        entries = stage.compute_once(entries, "entries")
         marks = entries.select("path", F.lit(True).alias(_IS_CANDIDATE))
         marked = needed.join(marks, "path", "left")
         needed = marked.filter(f"`{_IS_CANDIDATE}` OR place IS NOT NULL").select(*needed.columns)
@@ -270,8 +268,7 @@ def decide(
 
 
 def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
-    stage.write_parquet(frame, part, {})
-    frame, _ = stage.read_parquet(part, frame.schema)
+    frame = stage.compute_once(frame, part)
     totals = frame.groupBy("outcome", "isDir").agg(
         F.count("*").alias("n"), F.coalesce(F.sum("length"), F.lit(0)).alias("bytes")
     )

@@ -114,8 +114,7 @@ def recompute_statistics(
         jobs_of(root, snapshot.version),
         staging(session, snapshot.log.store) as stage,
     ):
-        stage.write_parquet(adds, "adds", {})
-        found, _ = stage.read_parquet("adds", adds.schema)
+        found = stage.compute_once(adds, "adds")
         files = found.selectExpr(
             "add.path",
             f"{absolute_path('add.path', table_root=root)} AS file",
@@ -124,8 +123,7 @@ def recompute_statistics(
         )
         with worker_python(session):
             new = recomputed_statistics(files, reader)
-        stage.write_parquet(new, "statistics", {})
-        told, _ = stage.read_parquet("statistics", new.schema)
+        told = stage.compute_once(new, "statistics")
         total = read_row(told.agg(F.count("*").alias("n")), what="number of files with statistics")
         if not total["n"]:
             return StatisticsResult(path=root)

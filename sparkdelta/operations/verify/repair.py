@@ -267,8 +267,7 @@ def _drop_missing(
         return result
     missing = found.findings.filter(f"check = '{DATA_FILE}' AND problem = '{IS_MISSING}'")
     with engine_of(spark).log_session() as session, staging(session, snapshot.log.store) as stage:
-        stage.write_parquet(missing.select("path"), "missing", {})
-        names, _ = stage.read_parquet("missing", missing.select("path").schema)
+        names = stage.compute_once(missing.select("path"), "missing")
         total = read_row(names.agg(F.count("*").alias("n")), what="number of missing data files")
         if total["n"] in (0, checked.num_checked):
             return result
@@ -283,8 +282,7 @@ def _drop_missing(
         file = absolute_path("path", table_root=snapshot.path)
         adds = snapshot.in_session(session).add_files().withColumn("file", F.expr(file))
         dropped = adds.join(names.withColumnRenamed("path", "file"), "file", "left_semi")
-        stage.write_parquet(remove_actions(dropped), "removes", {})
-        removes, _ = stage.read_parquet("removes", remove_actions(dropped).schema)
+        removes = stage.compute_once(remove_actions(dropped), "removes")
         done = Transaction.of(
             snapshot,
             Operation(

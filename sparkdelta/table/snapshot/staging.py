@@ -51,6 +51,13 @@ class Staging:
             rows.write.options(**read_options(self.store, {}), **options).parquet(target)
         return self._files(part, ".parquet")
 
+    def compute_once(
+        self, rows: DataFrame, part: str, schema: StructType | None = None
+    ) -> DataFrame:
+        """Write rows, and return them as they are read back: they are computed once."""
+        self.write_parquet(rows, part, {})
+        return self.read_parquet(part, rows.schema if schema is None else schema)[0]
+
     def stage_rows(self, rows: DataFrame, part: str) -> DataFrame:
         """Write rows of any session as Parquet, so that they are computed once, and read them back
         in this one.
