@@ -177,14 +177,6 @@ def optimize_files(
         The files to look at, as `Snapshot.add_files` gives them.
     after_commit
         The maintenance that follows each commit.
-
-    Raises
-    ------
-    DELTA_CLUSTERING_WITH_ZORDER_BY, DELTA_OPTIMIZE_FULL_NOT_SUPPORTED
-        The table is clustered, or is not.
-    DELTA_ZORDERING_ON_PARTITION_COLUMN, DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST,
-    DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
-        Rows cannot be put in the order of a column.
     """
     change, table = unchanged_definition(snapshot), snapshot.configuration
     _check_clustering(snapshot, change, request)

@@ -99,13 +99,7 @@ class RowOrder:
 
 
 def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[ColumnPath, ...]:
-    """Return the columns of Z-order by the names that a user gives, which may be nested or quoted.
-
-    Raises
-    ------
-    DELTA_ZORDERING_ON_PARTITION_COLUMN, DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST,
-    DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
-    """
+    """Return the columns of Z-order by names of the user, which may be nested or quoted."""
     paths = []
     for name in names:
         try:

@@ -201,13 +201,7 @@ def _modify_files(matches: MergeMatches) -> ModifiedFiles:
 
 
 def _checked(matches: MergeMatches, modified: ModifiedFiles) -> MergeMatches:
-    """Return the matches, with each row of the table counted once.
-
-    Raises
-    ------
-    DELTA_NUM_RECORDS_MISMATCH
-        The deletion vectors delete another number of rows.
-    """
+    """Return the matches, with each row of the table counted once."""
     if modified.num_rows != matches.num_updated + matches.num_deleted:
         matches = matches.counted_by_row()
     expected = matches.num_updated + matches.num_deleted
@@ -287,18 +281,7 @@ def _parameters(request: MergeRequest) -> dict[str, str]:
 
 
 def check_merge(merge: ResolvedMerge, condition: str | Column, frames: MergeFrames) -> None:
-    """Refuse conditions and values that cannot be evaluated on the rows that they are for.
-
-    Raises
-    ------
-    DELTA_MERGE_UNRESOLVED_EXPRESSION
-        One names a column that is not there, or is one of the other side.
-    DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
-    DELTA_AGGREGATION_NOT_SUPPORTED
-        A condition depends on more than the row.
-    InvalidConditionError, DELTA_INVALID_ASSIGNMENT
-        Spark cannot evaluate a condition or value.
-    """
+    """Refuse conditions and values that cannot be evaluated on the rows that they are for."""
     _check_condition(frames.both, condition, "ON")
     for clause in merge.clauses:
         rows, part = _rows_of(clause.kind, frames), str(clause.kind)

@@ -141,24 +141,6 @@ def resolve_clauses(
     evolves
         True if the table gets the columns and fields that only the source has, if a clause assigns
         them.
-
-    Raises
-    ------
-    DELTA_MERGE_MISSING_WHEN, DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION,
-    DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION
-    DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION
-        There is no clause, or one that keeps others from ever applying.
-    DELTA_MERGE_UNRESOLVED_EXPRESSION, DELTA_MISSING_SET_COLUMN,
-    DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT
-        A clause assigns or needs a column or field that is not there.
-    DELTA_CONFLICT_SET_COLUMN, DELTA_DUPLICATE_COLUMNS_ON_INSERT,
-    DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION
-        The assignments of a clause do not go together.
-    DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED,
-    DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
-        An identity column is assigned that must not be.
-    DELTA_MERGE_ADD_VOID_COLUMN, DELTA_DUPLICATE_COLUMNS_FOUND
-        The columns of the source cannot be columns of a table.
     """
     _check_order(clauses, path)
     change = table
@@ -222,11 +204,6 @@ def _fields_of(
 ) -> StructType:
     """Return the fields of these paths with all that is inside, or all fields; without fields of
     type VOID, whose values the table's columns can have.
-
-    Raises
-    ------
-    DELTA_MERGE_ADD_VOID_COLUMN
-        The table has no such column.
     """
     fields = []
     for field in struct.fields:

@@ -123,11 +123,6 @@ class MergeMatches:
     def counted_by_row(self) -> MergeMatches:
         """Return the matches with the numbers of rows of the table by clause, each row counted
         once.
-
-        Raises
-        ------
-        DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE
-            Several rows of the source match the same row of the table.
         """
         if self.is_counted_by_row:
             return self
@@ -178,13 +173,7 @@ class MergeMatches:
 
 
 def find_matches(merge: StagedMerge) -> MergeMatches:
-    """Find the rows that match, with up to three queries, whose results are staged.
-
-    Raises
-    ------
-    DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE
-        Several rows of the source match the same row of the table.
-    """
+    """Find the rows that match, with up to three queries, whose results are staged."""
     source, stage, snapshot = merge.source, merge.stage, merge.snapshot
     terms = _terms(merge, merge.frames.both, merge.condition)
     keys = source_keys(source, terms)

@@ -74,11 +74,6 @@ class MergeOutput:
     def write(self) -> RowDelta:
         """Write the new rows and the rows that stay of rewritten files; and the change data, if the
         table has any and rows of it change. The table gets the identity values that they use.
-
-        Raises
-        ------
-        DELTA_NUM_RECORDS_MISMATCH
-            Other rows were written than matched.
         """
         writer, change, snapshot = self.writer, self.writer.change, self.merge.snapshot
         matches, modified = self.matches, self.modified

@@ -44,14 +44,6 @@ def generate_manifests(snapshot: Snapshot, partitions: Collection[Values] | None
     ----------
     partitions
         The only partitions whose manifests are outdated; None if it is not known.
-
-    Raises
-    ------
-    DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING,
-    DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS
-        No list of files can stand for the table.
-    DELTA_PATH_OUTSIDE_TABLE
-        A symbolic link leads out of the table.
     """
     with engine_of(snapshot.log.spark).log_session() as session:
         _generate(snapshot.in_session(session), partitions)

@@ -123,13 +123,7 @@ def is_near_workers(snapshot: Snapshot) -> bool:
 
 
 def from_inventory(inventory: DataFrame, snapshot: Snapshot, stage: Staging) -> Candidates:
-    """Return the files below the table's root that an inventory lists.
-
-    Raises
-    ------
-    DELTA_INVALID_INVENTORY_SCHEMA
-        A column is missing or of another type.
-    """
+    """Return the files below the table's root that an inventory lists."""
     types = dict(inventory.dtypes)
     for name, wanted in _INVENTORY.items():
         if types.get(name) != wanted:

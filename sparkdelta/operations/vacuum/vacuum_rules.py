@@ -78,10 +78,6 @@ def vacuum_retention_ms(
     raises_short
         True if one that is shorter, but not 0, is raised to the property's, as in delta-spark.
 
-    Raises
-    ------
-    DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE, DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT
-
     Examples
     --------
     >>> vacuum_retention_ms(None, {}, path="t", is_checked=True) // HOUR_MS

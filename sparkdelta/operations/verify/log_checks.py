@@ -91,11 +91,6 @@ class LogChecks:
     def state(self, version: Version | None) -> Snapshot:
         """Return a version, read without checksums and, if possible, without compactions and
         damaged checkpoints.
-
-        Raises
-        ------
-        DeltaError
-            It cannot be reconstructed.
         """
         checksums = [f.name for f in self.files if f.kind is LogFileKind.VERSION_CHECKSUM]
         try:

@@ -98,13 +98,6 @@ def create_table_like(
     """Commit a table without rows that has the schema, features, description and properties of
     another table; the given properties take precedence. Nothing is committed if a table exists that
     is to be left.
-
-    Raises
-    ------
-    DELTA_TABLE_ALREADY_EXISTS, DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION
-        There is a table or other files at the path.
-    DeltaError
-        The properties do not fit, or the commit failed.
     """
     like = open_snapshot(spark, source)
     store = open_log_for_writing(spark, path)

@@ -105,11 +105,6 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
     ----------
     with_files
         False to skip the lines of file actions.
-
-    Raises
-    ------
-    MalformedLogFileError
-        A line is not one JSON object of named actions.
     """
     found: dict[str, list[Mapping[str, object]]] = {}
     try:

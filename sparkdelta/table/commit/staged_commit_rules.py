@@ -118,15 +118,7 @@ class StagedActions:
 
 
 def check_actions(staged: StagedActions, *, path: str) -> None:
-    """Raise if action reconciliation of the actions would be ambiguous.
-
-    Raises
-    ------
-    DELTA_INVALID_COMMIT
-        If there are several protocol or metaData actions, several txn actions of one application,
-        domainMetadata actions of one domain or actions of one logical file, or if a cdc action has
-        `dataChange`.
-    """
+    """Raise if action reconciliation of the actions would be ambiguous."""
     if any(change.data_change for change in staged.change_files):
         raise DeltaError.of(
             "DELTA_INVALID_COMMIT", path=path, problem="it contains a cdc action with dataChange"
@@ -142,17 +134,7 @@ def check_actions(staged: StagedActions, *, path: str) -> None:
 def check_allowed(
     staged: StagedActions, *, protocol: Protocol, metadata: Metadata, path: str
 ) -> None:
-    """Raise if the protocol and properties, as of after the commit, do not allow its actions.
-
-    Raises
-    ------
-    DELTA_INVALID_COMMIT
-        If it has domains, deletion vectors or change files that the protocol does not support.
-    DELTA_CANNOT_MODIFY_APPEND_ONLY
-        If it removes data from an append-only table.
-    DeltaError
-        As raised by `check_writable`.
-    """
+    """Raise if the protocol and properties, as of after the commit, do not allow its actions."""
     check_writable(protocol, path=path)
     if any(remove.data_change for remove in staged.removes):
         check_removable(protocol, metadata, path=path)
@@ -166,13 +148,7 @@ def check_allowed(
 
 
 def check_removable(protocol: Protocol, metadata: Metadata, *, path: str) -> None:
-    """Raise if the table is append-only, so that no data may be removed.
-
-    Raises
-    ------
-    DELTA_CANNOT_MODIFY_APPEND_ONLY
-        If it is append-only.
-    """
+    """Raise if the table is append-only, so that no data may be removed."""
     if is_append_only(protocol, metadata.configuration):
         raise DeltaError.of("DELTA_CANNOT_MODIFY_APPEND_ONLY", path=path)
 

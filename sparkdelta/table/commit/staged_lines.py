@@ -79,13 +79,7 @@ class StagedLines:
 
     @classmethod
     def to_number(cls, actions: DataFrame, stage: Staging) -> StagedLines:
-        """Return the lines of actions that need row ids, to be written by `with_row_ids`.
-
-        Raises
-        ------
-        DELTA_INVALID_COMMIT
-            A new file has no `numRecords`.
-        """
+        """Return the lines of actions that need row ids, to be written by `with_row_ids`."""
         totals = read_rows(
             new_row_totals(actions), what="new row counts of a large commit", bound=GROUPS
         )

@@ -138,11 +138,6 @@ def assigned_rows(
         True if the table's schema evolves, see `can_convert`.
     policy
         The policy by which values are converted, as of `assigned`.
-
-    Raises
-    ------
-    DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION, CANNOT_UP_CAST_DATATYPE
-        A value cannot be converted to the type of its column.
     """
     if current is None:
         current = {name: name for name in schema.names if name in rows.columns}

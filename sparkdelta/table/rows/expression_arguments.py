@@ -11,13 +11,7 @@ from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
 
 
 def checked_condition(condition: Any, argument: str) -> str | Column | None:
-    """Return a condition; None for none.
-
-    Raises
-    ------
-    ArgumentTypeError
-        It is neither text nor a Column.
-    """
+    """Return a condition; None for none."""
     if condition is None or isinstance(condition, str | Column):
         return condition
     problem = f"it must be a Spark SQL Column or a string of SQL, not {condition!r}"

@@ -36,13 +36,7 @@ def generated_identities(
 def with_used_identities(
     change: DefinitionChange, matched: ColumnBinding, files: NewFiles, *, path: str
 ) -> DefinitionChange:
-    """Return the change with the last values of the files as high-water marks.
-
-    Raises
-    ------
-    DELTA_INVALID_COMMIT
-        A file has no statistics of an identity column.
-    """
+    """Return the change with the last values of the files as high-water marks."""
     table = change.after
     marks = {}
     for name, (physical,) in generated_identities(matched, table).items():

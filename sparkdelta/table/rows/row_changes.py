@@ -303,15 +303,6 @@ def open_changeable(
     ----------
     only_inserts
         True if rows are only inserted, which append-only tables allow.
-
-    Raises
-    ------
-    DELTA_CANNOT_MODIFY_APPEND_ONLY
-        The table is append-only.
-    DELTA_WRITE_NOT_IMPLEMENTED
-        No rows can be written into the table.
-    DeltaError
-        The table cannot be read or written.
     """
     store = open_log_for_writing(spark, path, options)
     snapshot = open_snapshot(spark, path, store=store, options=options or {})
@@ -330,14 +321,7 @@ def unchanged_definition(snapshot: Snapshot) -> DefinitionChange:
 def check_row_count(
     written: NewFiles | None, expected: int | None, *, path: str, operation: str
 ) -> None:
-    """Check that the number of written rows agrees with the deletion vectors.
-
-    Raises
-    ------
-    DELTA_NUM_RECORDS_MISMATCH
-        The rows that were selected and the rows that were written differ in number: the condition
-        is not deterministic, or a file changed meanwhile.
-    """
+    """Check that the number of written rows agrees with the deletion vectors."""
     found = 0 if written is None else written.num_rows
     if found != expected:
         raise DeltaError.of(

@@ -73,12 +73,6 @@ def parse_deterministic_where(
     replaces, as of `parse_where`.
 
     It is evaluated more than once, for files and for rows, so it must be deterministic.
-
-    Raises
-    ------
-    DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED, DELTA_UNSUPPORTED_SUBQUERY,
-    DELTA_AGGREGATION_NOT_SUPPORTED
-        It depends on more than the row; the last also for window functions and generators.
     """
     try:
         filtered = _filtered(spark, where, configuration.schema, names)

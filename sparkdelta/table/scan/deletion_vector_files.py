@@ -113,11 +113,6 @@ def read_bitmaps(spark: SparkSession, files: pa.Table, request: ScanRequest) -> 
     ----------
     files
         file STRING (the URI that becomes `BITMAPS.file`), deletionVector STRUCT.
-
-    Raises
-    ------
-    DELTA_FILE_NOT_FOUND
-        A deletion vector file is gone.
     """
     if not files.num_rows:
         return empty_frame(spark, BITMAPS)

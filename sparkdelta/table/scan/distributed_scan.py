@@ -49,11 +49,6 @@ class DistributedScan:
         ----------
         files
             As `NativeScan.rows` takes them, but as a DataFrame.
-
-        Raises
-        ------
-        DELTA_UNSUPPORTED_DATA_TYPES
-            A column's type cannot pass through a Python operator.
         """
         request = self.request
         columns = request.row_columns

@@ -79,11 +79,6 @@ def are_without_nulls(live: LiveFiles, request: ScanRequest) -> bool:
         All live files, in a listing session.
     request
         Its configuration has the columns; the files may be of a later version.
-
-    Raises
-    ------
-    DELTA_NULLS_IN_NOT_NULL_COLUMN
-        A row has a null.
     """
     log, schema = live.state.log, request.configuration.schema
     fields = tuple(_not_null_fields(schema))
