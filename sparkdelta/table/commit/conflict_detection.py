@@ -11,14 +11,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparkdelta.base.protocol.actions import (
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    TransactionIdentifier,
-)
 from sparkdelta.base.protocol.commit_info import COMMIT_INFO
-from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile, file_key
+from sparkdelta.base.protocol.file_actions import AddFile, file_key
 from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import MalformedLogFileError
@@ -114,18 +108,7 @@ def parse_commit(data: bytes, version: Version, *, with_files: bool, path: str) 
             for name, document in json.loads(line).items():
                 if document is not None:
                     found.setdefault(name, []).append(document)
-        return WinningCommit(
-            version=version,
-            protocol=next(
-                (Protocol.from_dict(d, path=path) for d in found.get("protocol", ())), None
-            ),
-            metadata=next((Metadata.from_dict(d) for d in found.get("metaData", ())), None),
-            transactions=tuple(map(TransactionIdentifier.from_dict, found.get("txn", ()))),
-            domains=tuple(map(DomainMetadata.from_dict, found.get("domainMetadata", ()))),
-            commit_info=next(iter(found.get(COMMIT_INFO, ())), {}),
-            adds=tuple(map(AddFile.from_dict, found.get("add", ()))),
-            removes=tuple(map(RemoveFile.from_dict, found.get("remove", ()))),
-        )
+        return WinningCommit.of(version, found, path=path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise MalformedLogFileError(
             path=path, version=version, problem=f"it contains a line that is not an action: {error}"

@@ -12,7 +12,7 @@ PROTOCOL.md#delta-log-entries, PROTOCOL.md#domain-metadata
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -24,6 +24,7 @@ from sparkdelta.base.protocol.actions import (
     Protocol,
     TransactionIdentifier,
 )
+from sparkdelta.base.protocol.commit_info import COMMIT_INFO
 from sparkdelta.base.protocol.file_actions import AddFile, FileKey, RemoveFile, file_key
 from sparkdelta.base.protocol.isolation_levels import IsolationLevel
 from sparkdelta.base.protocol.log_files import Version
@@ -138,6 +139,26 @@ class WinningCommit:
     commit_info: Mapping[str, object] = field(default_factory=dict)
     adds: tuple[AddFile, ...] = ()
     removes: tuple[RemoveFile, ...] = ()
+
+    @classmethod
+    def of(
+        cls, version: Version, found: Mapping[str, Sequence[Mapping[str, object]]], *, path: str
+    ) -> WinningCommit:
+        """Return the commit with actions in wire form, by their names in the log."""
+
+        def all_of(name: str) -> Sequence[Mapping[str, object]]:
+            return found.get(name, ())
+
+        return cls(
+            version=version,
+            protocol=next((Protocol.from_dict(d, path=path) for d in all_of("protocol")), None),
+            metadata=next(map(Metadata.from_dict, all_of("metaData")), None),
+            transactions=tuple(map(TransactionIdentifier.from_dict, all_of("txn"))),
+            domains=tuple(map(DomainMetadata.from_dict, all_of("domainMetadata"))),
+            commit_info=next(iter(all_of(COMMIT_INFO)), {}),
+            adds=tuple(map(AddFile.from_dict, all_of("add"))),
+            removes=tuple(map(RemoveFile.from_dict, all_of("remove"))),
+        )
 
     @property
     def is_blind_append(self) -> bool:

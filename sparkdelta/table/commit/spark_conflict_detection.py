@@ -16,12 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from sparkdelta.base.protocol.actions import (
-    DomainMetadata,
-    Metadata,
-    Protocol,
-    TransactionIdentifier,
-)
 from sparkdelta.base.protocol.commit_info import COMMIT_INFO
 from sparkdelta.base.protocol.file_actions import AddFile, file_key
 from sparkdelta.base.protocol.log_files import LogFile
@@ -144,15 +138,7 @@ class SparkConflictDetector:
             for name in found:
                 if row[name] is not None:
                     found[name].append(row[name].asDict(recursive=True))
-        root = self.small.store.table_root
-        return WinningCommit(
-            version=file.version,
-            protocol=next((Protocol.from_dict(d, path=root) for d in found["protocol"]), None),
-            metadata=next(map(Metadata.from_dict, found["metaData"]), None),
-            transactions=tuple(map(TransactionIdentifier.from_dict, found["txn"])),
-            domains=tuple(map(DomainMetadata.from_dict, found["domainMetadata"])),
-            commit_info=next(iter(found[COMMIT_INFO]), {}),
-        )
+        return WinningCommit.of(file.version, found, path=self.small.store.table_root)
 
     def _file_conflicts(
         self, lines: DataFrame, winner: WinningCommit, staged: StagedActions
