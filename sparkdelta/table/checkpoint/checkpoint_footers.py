@@ -10,9 +10,7 @@ PROTOCOL.md#checkpoint-schema
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +22,7 @@ from sparkdelta.base.protocol.column_names import stored_name_key
 from sparkdelta.base.protocol.log_files import LogFile
 from sparkdelta.base.schema.action_schemas import ACTIONS
 from sparkdelta.base.storage.log_store import LogStore, in_parallel
+from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
 from sparkdelta.table.listing.log_segment_rules import Checkpoint
 
@@ -68,25 +67,17 @@ class RecentFooters:
     Most versions of a table have the checkpoint of the previous version.
     """
 
-    SIZE = 64
-
     def __init__(self) -> None:
-        self._footers: OrderedDict[object, CheckpointFooters] = OrderedDict()
-        self._lock = threading.Lock()
+        self._footers: RecentValues[object, CheckpointFooters] = RecentValues(64)
 
     def find(self, store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters | None:
-        with self._lock:
-            return self._footers.get((store.table_root, checkpoint.files))
+        return self._footers.find((store.table_root, checkpoint.files))
 
     def keep(self, store: LogStore, checkpoint: Checkpoint, footers: CheckpointFooters) -> None:
         """Keep the footers of a checkpoint, unless its files were just written."""
         newest = max(file.modification_time_ms for file in checkpoint.files)
-        if newest >= (time.time() - TIME_PRECISION_S) * 1000:
-            return
-        with self._lock:
-            self._footers[store.table_root, checkpoint.files] = footers
-            while len(self._footers) > self.SIZE:
-                self._footers.popitem(last=False)
+        if newest < (time.time() - TIME_PRECISION_S) * 1000:
+            self._footers.keep((store.table_root, checkpoint.files), footers)
 
 
 def read_footers(store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters:

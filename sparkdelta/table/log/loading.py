@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -43,6 +41,7 @@ from sparkdelta.base.schema.action_schemas import (
 )
 from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import (
     DeltaError,
     LogFileNotFoundError,
@@ -141,13 +140,10 @@ class _RecentLogs:
     """
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._logs: OrderedDict[object, tuple[LogSegment, LoadedLog]] = OrderedDict()
+        self._logs: RecentValues[object, tuple[LogSegment, LoadedLog]] = RecentValues(size)
 
     def find(self, reader: LogFileReader, segment: LogSegment) -> LoadedLog | None:
-        with self._lock:
-            listed, loaded = self._logs.get(self._key(reader), (None, None))
+        listed, loaded = self._logs.find(self._key(reader)) or (None, None)
         if loaded is None or listed != segment:
             return None
         return replace(loaded, log=loaded.log.with_store(reader.store))
@@ -157,13 +153,8 @@ class _RecentLogs:
         checkpoint, checksum = segment.checkpoint, segment.version_checksum
         files = [*segment.deltas, *(() if checkpoint is None else checkpoint.files)]
         times = [f.modification_time_ms for f in (*files, checksum) if f is not None]
-        if not 0 < min(times) <= max(times) < (time.time() - TIME_PRECISION_S) * 1000:
-            return
-        with self._lock:
-            self._logs[self._key(reader)] = segment, loaded
-            self._logs.move_to_end(self._key(reader))
-            while len(self._logs) > self._size:
-                self._logs.popitem(last=False)
+        if 0 < min(times) <= max(times) < (time.time() - TIME_PRECISION_S) * 1000:
+            self._logs.keep(self._key(reader), (segment, loaded))
 
     @staticmethod
     def _key(reader: LogFileReader) -> object:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,34 +10,26 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.base.protocol.actions import Sidecar
 from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.table.checkpoint.checkpoint_reader import SMALL_CHECKPOINT_BYTES, CheckpointReader
 from sparkdelta.table.listing.file_reader import LogFileReader
 from sparkdelta.table.listing.log_segment_rules import LogSegment
 from sparkdelta.table.log.commit_range import CommitRange
 
 
-class FileLists:
+class FileLists(RecentValues[Hashable, pa.Table]):
     """A cache of the short lists of files that were last read from a log segment."""
 
     MAX_LISTS = 8
     MAX_FILES = 1_000
 
     def __init__(self) -> None:
-        self._lists: OrderedDict[Hashable, pa.Table] = OrderedDict()
-        self._lock = threading.Lock()
+        super().__init__(self.MAX_LISTS)
 
-    def find(self, key: Hashable | None) -> pa.Table | None:
-        with self._lock:
-            return self._lists.get(key)
-
-    def keep(self, key: Hashable | None, files: pa.Table) -> None:
+    def keep(self, key: Hashable, files: pa.Table) -> None:
         """Keep a list with a key, unless it is long."""
-        if key is None or files.num_rows > self.MAX_FILES:
-            return
-        with self._lock:
-            self._lists[key] = files
-            while len(self._lists) > self.MAX_LISTS:
-                self._lists.popitem(last=False)
+        if files.num_rows <= self.MAX_FILES:
+            super().keep(key, files)
 
 
 @dataclass(frozen=True, slots=True)

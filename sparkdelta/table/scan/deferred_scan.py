@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hmac
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_bytes
-from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,6 +45,7 @@ from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.parquet_scan import uris_of
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError, InvalidArgumentError
 from sparkdelta.table.scan.conditions import with_partition_terms
 from sparkdelta.table.scan.file_row_frames import ROW_INDEX
@@ -197,8 +196,9 @@ class LateFiles:
     max_vectors: int
     size_bytes: int | None = None
     is_latest: bool = False
-    _kept: OrderedDict[Predicate | None, _Listing] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
+    _kept: RecentValues[Predicate | None, _Listing] = field(
+        default_factory=lambda: RecentValues(_KEPT_LISTINGS)
+    )
 
     @property
     def listing(self) -> SparkSession:
@@ -215,11 +215,9 @@ class LateFiles:
     ) -> ListedFiles:
         """Return the files with or without deletion vectors, see `LateRelation.list_files`."""
         listing = self._listing(self._predicate(filters, has_user_functions))
-        with self._lock:
-            if with_vectors not in listing.groups:
-                groups = self._grouped(listing.files, with_vectors=with_vectors)
-                listing.groups[with_vectors] = groups
-        return listing.groups[with_vectors]
+        return listing.groups.find_or_make(
+            with_vectors, lambda: self._grouped(listing.files, with_vectors=with_vectors)
+        )
 
     def size(self, query: QueryId) -> int | None:  # noqa: ARG002 - as above
         """Return the size of all files, see `LateRelation.size_bytes`."""
@@ -278,13 +276,7 @@ class LateFiles:
         return files
 
     def _listing(self, predicate: Predicate | None) -> _Listing:
-        with self._lock:
-            listing = self._kept.get(predicate)
-            if listing is None:
-                listing = self._kept[predicate] = _Listing(self.chosen(predicate))
-                while len(self._kept) > _KEPT_LISTINGS:
-                    self._kept.popitem(last=False)
-            return listing
+        return self._kept.find_or_make(predicate, lambda: _Listing(self.chosen(predicate)))
 
     def _check_days(self, predicate: Predicate | None) -> None:
         """Refuse filters that Spark gets wrong in the row groups of files with old dates."""
@@ -354,8 +346,9 @@ class FollowingFiles:
 
     analyzed: LateFiles
     table: FollowedTable
-    _kept: OrderedDict[str, LateFiles] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
+    _kept: RecentValues[str, LateFiles] = field(
+        default_factory=lambda: RecentValues(_KEPT_VERSIONS)
+    )
 
     @property
     def stored(self) -> StructType:
@@ -384,23 +377,20 @@ class FollowingFiles:
     def _files(self, query: QueryId) -> LateFiles:
         state, checksum = self.table.at(query())
         log, before = state.log, self.analyzed
-        with self._lock:
-            files = self._kept.get(log.contents)
-            if files is None:
-                size = None if checksum is None else checksum.table_size_bytes
-                files = replace(
-                    before,
-                    request=replace(before.request, version=log.segment.version),
-                    live=replace(before.live, state=state, checksum=checksum),
-                    size_bytes=log.size_at_most() if size is None else size,
-                    _kept=OrderedDict(),
-                    _lock=Lock(),
-                )
-                self._check(files)
-                self._kept[log.contents] = files
-                while len(self._kept) > _KEPT_VERSIONS:
-                    self._kept.popitem(last=False)
+
+        def made() -> LateFiles:
+            size = None if checksum is None else checksum.table_size_bytes
+            files = replace(
+                before,
+                request=replace(before.request, version=log.segment.version),
+                live=replace(before.live, state=state, checksum=checksum),
+                size_bytes=log.size_at_most() if size is None else size,
+                _kept=RecentValues(_KEPT_LISTINGS),
+            )
+            self._check(files)
             return files
+
+        return self._kept.find_or_make(log.contents, made)
 
     def _check(self, latest: LateFiles) -> None:
         state, request = latest.live.state, self.analyzed.request
@@ -421,7 +411,7 @@ class _Listing:
     """The files for a predicate, and those with and without deletion vectors in groups."""
 
     files: pa.Table
-    groups: dict[bool, ListedFiles] = field(default_factory=dict)
+    groups: RecentValues[bool, ListedFiles] = field(default_factory=lambda: RecentValues(2))
 
 
 def _row_index(scanned: DataFrame) -> Column:

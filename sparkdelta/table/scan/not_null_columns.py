@@ -14,13 +14,10 @@ PROTOCOL.md#column-invariants, PROTOCOL.md#per-file-statistics
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from itertools import starmap
-from threading import Lock
-from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -36,6 +33,7 @@ from sparkdelta.base.schema.table_schema import quoted_path, without_void
 from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
 from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.scan.live_files import LiveFiles, skipping_of
@@ -48,20 +46,13 @@ MAX_SEARCHED_FILES = 1_000
 _MAX_LOCAL_LINES = 2_000
 """Up to this many lines of commits are checked without a Spark job."""
 
-_KEPT_VERSIONS = 256
-_KEPT_TABLES = 256
-_KEPT_FILES = 100_000
-
-_Kept = TypeVar("_Kept")
-
 _STATISTICS = StructType(
     [StructField("add", StructType([ADD[name] for name in ("path", "partitionValues", "stats")]))]
 )
 
-_lock = Lock()
-_checked_versions: OrderedDict[object, bool] = OrderedDict()
-_searched_files: OrderedDict[object, None] = OrderedDict()
-_last_checked_commits: OrderedDict[object, LogFile] = OrderedDict()
+_checked_versions: RecentValues[object, bool] = RecentValues(256)
+_searched_files: RecentValues[object, bool] = RecentValues(100_000)
+_last_checked_commits: RecentValues[object, LogFile] = RecentValues(256)
 
 
 def has_not_null_columns(schema: StructType) -> bool:
@@ -86,20 +77,18 @@ def are_without_nulls(live: LiveFiles, request: ScanRequest) -> bool:
     version = sha256(log.contents.encode()).digest(), paths
     metadata = request.configuration.metadata
     table = log.table_root, metadata.id, metadata.schema_string
-    with _lock:
-        checked = _checked_versions.get(version)
-        last_checked = _last_checked_commits.get(table)
+    checked = _checked_versions.find(version)
     if checked is None:
         skipping = skipping_of(live.state, Or(tuple(starmap(_may_be_null, fields))))
         assert skipping is not None
         with jobs_of(log.table_root, log.segment.version):
-            checked = _adds_no_nulls(log, last_checked, skipping)
+            checked = _adds_no_nulls(log, _last_checked_commits.find(table), skipping)
             if not checked:
                 doubtful = replace(live, skipping=skipping, tracks_rows=False)
                 checked = _have_no_nulls(doubtful.listed(MAX_SEARCHED_FILES), paths, live, request)
-        _keep(_checked_versions, version, checked, _KEPT_VERSIONS)
+        _checked_versions.keep(version, checked)
         if checked and log.commits.files:
-            _keep(_last_checked_commits, table, log.commits.files[-1], _KEPT_TABLES)
+            _last_checked_commits.keep(table, log.commits.files[-1])
     return checked
 
 
@@ -152,8 +141,7 @@ def _have_no_nulls(
         return False
     columns = {"file", "deletionVector"} & {*doubtful.column_names}
     identities = [(str(file), paths) for file in doubtful.select(sorted(columns)).to_pylist()]
-    with _lock:
-        is_new = [identity not in _searched_files for identity in identities]
+    is_new = [_searched_files.find(identity) is None for identity in identities]
     files = doubtful.filter(pa.array(is_new, pa.bool_()))
     if not files.num_rows:
         return True
@@ -176,7 +164,7 @@ def _have_no_nulls(
     ):
         raise DeltaError.of("DELTA_NULLS_IN_NOT_NULL_COLUMN", column=column, file=file)
     for identity in identities:
-        _keep(_searched_files, identity, None, _KEPT_FILES)
+        _searched_files.keep(identity, True)
     return True
 
 
@@ -184,10 +172,3 @@ def _is_broken(path: ColumnPath) -> str:
     """Return the SQL condition that a field is null, and not only the struct that it is in."""
     is_null = f"{quoted_path(path)} IS NULL"
     return f"({quoted_path(path[:-1])} IS NOT NULL AND {is_null})" if path[1:] else is_null
-
-
-def _keep(kept: OrderedDict[object, _Kept], key: object, value: _Kept, limit: int) -> None:
-    with _lock:
-        kept[key] = value
-        while len(kept) > limit:
-            kept.popitem(last=False)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
-
 from sparkdelta.base.protocol.log_files import Version
+from sparkdelta.base.storage.recent_values import RecentValues
 
-_KEPT = 10_000
-
-_versions: OrderedDict[tuple[str, str], Version] = OrderedDict()
-_lock = Lock()
+_versions: RecentValues[tuple[str, str], Version] = RecentValues(10_000)
 
 
 def find_version(query: str, table_root: str) -> Version | None:
@@ -21,20 +16,14 @@ def find_version(query: str, table_root: str) -> Version | None:
     query
         Its id, or that of the operation that it is a part of.
     """
-    with _lock:
-        return _versions.get((query, table_root))
+    return _versions.find((query, table_root))
 
 
 def version_of_query(query: str, table_root: str, latest: Version) -> Version:
     """Return the version of a table that a query reads: the latest when it first reads one."""
-    with _lock:
-        version = _versions.setdefault((query, table_root), latest)
-        while len(_versions) > _KEPT:
-            _versions.popitem(last=False)
-        return version
+    return _versions.find_or_make((query, table_root), lambda: latest)
 
 
 def pin_version(operation: str, table_root: str, version: Version) -> None:
     """Set the version of a table that the queries of an operation read from now on."""
-    with _lock:
-        _versions[operation, table_root] = version
+    _versions.keep((operation, table_root), version)
