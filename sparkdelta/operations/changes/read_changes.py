@@ -36,7 +36,7 @@ from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import commits_between, readable_commits
 from sparkdelta.table.log.change_range import ChangeBounds
 from sparkdelta.table.log.commit_range import CommitRange
-from sparkdelta.table.log.commit_times import commit_times
+from sparkdelta.table.log.commit_times import CommitHistory, commit_times
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.file_changes import CommitFileChanges, with_change_columns
 from sparkdelta.table.scan.scan import Scan
@@ -73,7 +73,7 @@ def read_changes(
     listing = [file for file in list_log_files(store) if file.version <= latest.version]
     commits = readable_commits(listing, path=latest.path)
     in_commit = latest.configuration.in_commit_timestamps
-    versions = bounds.versions(spark, store, commits, in_commit)
+    versions = bounds.versions(CommitHistory(spark, store, commits, in_commit))
     if options.net:
         return _net_changes(latest, versions, options)
     if versions is None:

@@ -31,6 +31,7 @@ from sparkdelta.operations.stream.stream_options import StreamOptions
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.change_range import first_version_at
+from sparkdelta.table.log.commit_times import CommitHistory
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 
@@ -148,9 +149,8 @@ class TableStream:
         if options.starting_timestamp is not None:
             commits = readable_commits(files, path=path)
             in_commit = self.opened.configuration.in_commit_timestamps
-            return first_version_at(
-                log.spark, log.store, commits, in_commit, options.starting_timestamp
-            )
+            history = CommitHistory(log.spark, log.store, commits, in_commit)
+            return first_version_at(history, options.starting_timestamp)
         # Their adds are enough: the version need not be one that the log can reconstruct.
         versions = {file.version for file in files if file.kind is LogFileKind.COMMIT}
         latest = max(versions, default=self.opened.version)

@@ -53,8 +53,8 @@ from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
 from sparkdelta.table.listing.log_segment_rules import Checkpoint, readable_commits
 from sparkdelta.table.log.checksums import stored_checksum
+from sparkdelta.table.log.commit_times import CommitHistory
 from sparkdelta.table.log.loading import check_num_files, load_log
-from sparkdelta.table.log.time_travel import newest_commit_at
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _LOGGER = logging.getLogger(__name__)
@@ -150,13 +150,13 @@ def clean_metadata(
     if retention_ms is None and is_off(snapshot.properties, ENABLED):
         return CleanupResult(dry_run, cutoff, reason=f"{ENABLED} is false")
     files = list_log_files(snapshot.log.store)
-    version = newest_commit_at(
+    history = CommitHistory(
         snapshot.log.spark,
         snapshot.log.store,
         readable_commits(files, path=snapshot.path),
         snapshot.configuration.in_commit_timestamps,
-        cutoff,
     )
+    version = history.newest_at(cutoff)
     if version is None:
         return CleanupResult(dry_run, cutoff, reason="no commit is older than the retention period")
     stored = snapshot.log.store.list_directory(SIDECAR_DIRECTORY)

@@ -56,7 +56,7 @@ from sparkdelta.table.commit.transaction import CommittedTransaction, Transactio
 from sparkdelta.table.definition.writable import open_writable
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
-from sparkdelta.table.log.time_travel import newest_commit_at
+from sparkdelta.table.log.commit_times import CommitHistory
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import staging
 
@@ -296,7 +296,7 @@ def _latest_before(snapshot: Snapshot, before_ms: int) -> Version | None:
     store = snapshot.log.store
     commits = readable_commits(list_log_files(store), path=snapshot.path)
     in_commit = snapshot.configuration.in_commit_timestamps
-    return newest_commit_at(snapshot.log.spark, store, commits, in_commit, before_ms)
+    return CommitHistory(snapshot.log.spark, store, commits, in_commit).newest_at(before_ms)
 
 
 def _last_covered(snapshot: Snapshot) -> Version | None:

@@ -7,24 +7,19 @@ PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from pyspark.sql import SparkSession
-
 from sparkdelta.base.protocol.arguments import checked_version
-from sparkdelta.base.protocol.log_files import LogFile, Version
-from sparkdelta.base.protocol.table_properties import InCommitTimestamps
-from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.exceptions import (
     DeltaError,
     TimestampEarlierThanCommitRetentionError,
     TimestampGreaterThanCommitError,
 )
-from sparkdelta.table.log.commit_times import timestamp_of
+from sparkdelta.table.log.commit_times import CommitHistory
 from sparkdelta.table.log.commit_timestamp_rules import utc_datetime
-from sparkdelta.table.log.time_travel import newest_commit_at, timestamp_ms
+from sparkdelta.table.log.time_travel import timestamp_ms
 
 Moment = str | datetime | date
 
@@ -54,22 +49,15 @@ class ChangeBounds:
         if self.start_version is None and self.start_timestamp is None:
             raise DeltaError.of("DELTA_NO_START_FOR_CDC_READ")
 
-    def versions(
-        self,
-        spark: SparkSession,
-        store: LogStore,
-        commits: Sequence[LogFile],
-        in_commit: InCommitTimestamps,
-    ) -> tuple[Version, Version] | None:
+    def versions(self, history: CommitHistory) -> tuple[Version, Version] | None:
         """Find the first and the last version; None if both bounds are times between two commits.
 
-        An end after the latest version means the latest version. `commits` are all readable
-        commits, in order.
+        An end after the latest version means the latest version.
         """
-        path, latest = store.table_root, commits[-1].version
+        path, latest = history.store.table_root, history.commits[-1].version
 
         if self.start_timestamp is not None:
-            start = first_version_at(spark, store, commits, in_commit, self.start_timestamp)
+            start = first_version_at(history, self.start_timestamp)
         else:
             assert self.start_version is not None
             start = self.start_version
@@ -78,12 +66,11 @@ class ChangeBounds:
                     "DELTA_CDC_START_VERSION_AFTER_LATEST", path=path, start=start, latest=latest
                 )
         if self.end_timestamp is not None:
-            moment_ms = timestamp_ms(self.end_timestamp)
-            version = newest_commit_at(spark, store, commits, in_commit, moment_ms)
+            version = history.newest_at(timestamp_ms(self.end_timestamp))
             if version is None:
                 raise TimestampEarlierThanCommitRetentionError(
                     timestamp=self.end_timestamp,
-                    earliest=utc_datetime(timestamp_of(spark, store, commits, in_commit, 0)),
+                    earliest=utc_datetime(history.timestamp(0)),
                     path=path,
                 )
             end = version
@@ -98,23 +85,14 @@ class ChangeBounds:
         return start, min(end, latest)
 
 
-def first_version_at(
-    spark: SparkSession,
-    store: LogStore,
-    commits: Sequence[LogFile],
-    in_commit: InCommitTimestamps,
-    moment: Moment,
-) -> Version:
-    """Find the first version at or after a moment.
-
-    `commits` are all readable commits, in order.
-    """
-    before = newest_commit_at(spark, store, commits, in_commit, timestamp_ms(moment) - 1)
-    start = commits[0].version if before is None else before + 1
-    if start > commits[-1].version:
+def first_version_at(history: CommitHistory, moment: Moment) -> Version:
+    """Find the first version at or after a moment."""
+    before = history.newest_at(timestamp_ms(moment) - 1)
+    start = history.commits[0].version if before is None else before + 1
+    if start > history.commits[-1].version:
         raise TimestampGreaterThanCommitError(
             timestamp=moment,
-            latest=utc_datetime(timestamp_of(spark, store, commits, in_commit, -1)),
-            path=store.table_root,
+            latest=utc_datetime(history.timestamp(-1)),
+            path=history.store.table_root,
         )
     return start

@@ -1,8 +1,16 @@
-"""Timestamps of commits: in-commit timestamps if they are enabled, else file times."""
+"""Timestamps of commits: in-commit timestamps if they are enabled, else file times.
+
+References
+----------
+PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import Row, SparkSession
@@ -17,7 +25,7 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.listing.line_reader import local_lines, read_first_line, read_lines
 from sparkdelta.table.log.commit_info_frames import commit_infos
-from sparkdelta.table.log.commit_timestamp_rules import strictly_increasing
+from sparkdelta.table.log.commit_timestamp_rules import strictly_increasing, version_at_or_before
 from sparkdelta.table.log.log_reader import LogReader
 
 COMMIT_TIMES = StructType(
@@ -75,17 +83,38 @@ def file_times(commits: Sequence[LogFile]) -> list[tuple[Version, int]]:
     return [(file.version, file.modification_time_ms) for file in commits]
 
 
-def timestamp_of(
-    spark: SparkSession,
-    store: LogStore,
-    commits: Sequence[LogFile],
-    in_commit: InCommitTimestamps,
-    index: int,
-) -> int:
-    """Return the timestamp in milliseconds of one of all readable commits."""
-    if has_in_commit_timestamp(in_commit, commits[index].version):
-        return in_commit_timestamp(spark, store, commits[index])
-    return strictly_increasing(file_times(commits))[index][1]
+@dataclass(frozen=True, slots=True)
+class CommitHistory:
+    """The readable commits of a table, in order and without gaps, and their times."""
+
+    spark: SparkSession
+    store: LogStore
+    commits: Sequence[LogFile]
+    in_commit: InCommitTimestamps
+
+    def timestamp(self, index: int) -> int:
+        """Return the timestamp of a commit in milliseconds."""
+        if has_in_commit_timestamp(self.in_commit, self.commits[index].version):
+            return in_commit_timestamp(self.spark, self.store, self.commits[index])
+        return strictly_increasing(file_times(self.commits))[index][1]
+
+    def newest_at(self, moment_ms: int) -> Version | None:
+        """Find the newest commit that is not newer than a moment; None if all are newer."""
+        inside, outside = self.by_kind_of_time()
+        bound = self.in_commit.enablement_timestamp
+        if inside and (bound is None or moment_ms >= bound):
+            # In-commit timestamps increase.
+            number = bisect_right(
+                inside, moment_ms, key=partial(in_commit_timestamp, self.spark, self.store)
+            )
+            return inside[number - 1].version if number else None
+        return version_at_or_before(strictly_increasing(file_times(outside)), moment_ms)
+
+    def by_kind_of_time(self) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
+        """Split the commits into those with in-commit timestamps, and those before them."""
+        commits = self.commits
+        inside = [file for file in commits if has_in_commit_timestamp(self.in_commit, file.version)]
+        return inside, commits[: len(commits) - len(inside)]
 
 
 def commit_times(commits: Sequence[LogFile], in_commit: InCommitTimestamps) -> pa.Table:

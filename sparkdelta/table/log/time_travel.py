@@ -8,14 +8,11 @@ PROTOCOL.md#recommendations-for-readers-of-tables-with-in-commit-timestamps
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.protocol.log_files import LogFile, Version
-from sparkdelta.base.protocol.table_properties import InCommitTimestamps, has_in_commit_timestamp
-from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.exceptions import (
     DeltaError,
     TimestampEarlierThanCommitRetentionError,
@@ -24,6 +21,7 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_times import (
+    CommitHistory,
     commit_timestamp,
     file_times,
     in_commit_timestamp,
@@ -31,7 +29,6 @@ from sparkdelta.table.log.commit_times import (
 from sparkdelta.table.log.commit_timestamp_rules import (
     strictly_increasing,
     utc_datetime,
-    version_at_or_before,
 )
 from sparkdelta.table.log.loading import load_log
 
@@ -92,7 +89,8 @@ def version_at_timestamp(
     commits = readable_commits(listing, path=store.table_root)
     if not commits:
         raise DeltaError.of("DELTA_NO_COMMITS_FOUND", path=store.table_root)
-    inside, outside = _by_kind_of_time(commits, in_commit)
+    history = CommitHistory(spark, store, commits, in_commit)
+    inside, outside = history.by_kind_of_time()
     times = strictly_increasing(file_times(outside))
     if not inside and times:
         latest = times[-1][1]
@@ -100,7 +98,7 @@ def version_at_timestamp(
         raise TimestampGreaterThanCommitError(
             timestamp=timestamp, latest=utc_datetime(latest), path=store.table_root
         )
-    newest = newest_commit_at(spark, store, commits, in_commit, moment)
+    newest = history.newest_at(moment)
     if newest is None:
         bound = in_commit.enablement_timestamp
         # File times of a copied table are those of the copy, after the in-commit timestamps.
@@ -110,43 +108,3 @@ def version_at_timestamp(
             timestamp=timestamp, earliest=utc_datetime(earliest), path=store.table_root
         )
     return newest
-
-
-def newest_commit_at(
-    spark: SparkSession,
-    store: LogStore,
-    commits: Sequence[LogFile],
-    in_commit: InCommitTimestamps,
-    moment_ms: int,
-) -> Version | None:
-    """Find the newest commit that is not newer than a moment; None if all are newer.
-
-    `commits` are in order, without gaps.
-    """
-    inside, outside = _by_kind_of_time(commits, in_commit)
-    bound = in_commit.enablement_timestamp
-    if inside and (bound is None or moment_ms >= bound):
-        return _last_in_commit(spark, store, inside, moment_ms)
-    return version_at_or_before(strictly_increasing(file_times(outside)), moment_ms)
-
-
-def _by_kind_of_time(
-    commits: Sequence[LogFile], in_commit: InCommitTimestamps
-) -> tuple[Sequence[LogFile], Sequence[LogFile]]:
-    """Split commits into those with in-commit timestamps, and those before them."""
-    inside = [file for file in commits if has_in_commit_timestamp(in_commit, file.version)]
-    return inside, commits[: len(commits) - len(inside)]
-
-
-def _last_in_commit(
-    spark: SparkSession, store: LogStore, commits: Sequence[LogFile], moment: int
-) -> Version | None:
-    """Search in-commit timestamps, which increase, for the last version not newer than a moment."""
-    low, high = 0, len(commits)
-    while low < high:
-        middle = (low + high) // 2
-        if in_commit_timestamp(spark, store, commits[middle]) <= moment:
-            low = middle + 1
-        else:
-            high = middle
-    return commits[low - 1].version if low else None

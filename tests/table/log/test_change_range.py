@@ -18,6 +18,7 @@ from sparkdelta.exceptions import (
     TimestampGreaterThanCommitError,
 )
 from sparkdelta.table.log.change_range import ChangeBounds
+from sparkdelta.table.log.commit_times import CommitHistory
 from tests.support.errors import raises
 
 
@@ -36,9 +37,8 @@ def versions(**bounds: Any) -> tuple[int, int] | None:
     commits = [file for file in files if file is not None]
     without = InCommitTimestamps(enabled=False)
     # File times are known without a session.
-    return ChangeBounds(**bounds).versions(
-        cast("Any", None), cast("Any", _Store()), commits, without
-    )
+    history = CommitHistory(cast("Any", None), cast("Any", _Store()), commits, without)
+    return ChangeBounds(**bounds).versions(history)
 
 
 def at(second: float) -> str:
