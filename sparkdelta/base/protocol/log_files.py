@@ -87,6 +87,11 @@ class LogFile:
     uuid: str | None = None
     extension: str = "json"
 
+    @property
+    def last_version(self) -> Version:
+        """The last version that the file covers."""
+        return self.version if self.end_version is None else self.end_version
+
 
 _VERSION = r"(?P<version>[0-9]{20})"
 _UUID = r"(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"

@@ -220,7 +220,7 @@ def _replaceable(spark: SparkSession, store: LogStore, found: Verification) -> I
     for file in files:
         if file.name not in damaged:
             continue
-        version = file.version if file.end_version is None else file.end_version
+        version = file.last_version
         if version not in is_readable:
             is_readable[version] = _is_readable(spark, store, version, [*damaged, *checksums])
         if is_readable[version]:

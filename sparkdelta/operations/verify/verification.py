@@ -355,7 +355,7 @@ def _lost_tail(files: Sequence[LogFile], hint: Version | None) -> list[Finding]:
     newer = [
         (LOG, f.name, f"has a version after {latest}, the latest in the log")
         for f in files
-        if (f.version if f.end_version is None else f.end_version) > latest
+        if f.last_version > latest
     ]
     if hint is not None and hint > latest:
         problem = f"points to version {hint}, but the log ends with version {latest}"

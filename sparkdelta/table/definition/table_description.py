@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.protocol.settable_properties import (
@@ -12,6 +10,7 @@ from sparkdelta.base.protocol.settable_properties import (
     MIN_WRITER_VERSION,
 )
 from sparkdelta.base.schema.type_folds import with_fields
+from sparkdelta.table.definition.alteration import shown_json
 from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -32,7 +31,7 @@ def all_properties(snapshot: Snapshot) -> dict[str, str]:
     """Return a table's properties, with its protocol versions and features as properties."""
     protocol, clustering = snapshot.protocol, clustering_columns(snapshot)
     columns = logical_columns(snapshot.configuration, clustering or ())
-    clustered = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
+    clustered = shown_json(columns)
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     return {
         **snapshot.properties,

@@ -263,9 +263,7 @@ def _path(commit: StagedCommit) -> str:
 
 def _last_version(file: LogFile | None) -> Version:
     """Return the last version that a file of the log covers; -1 for any other file."""
-    if file is None:
-        return -1
-    return file.version if file.end_version is None else file.end_version
+    return -1 if file is None else file.last_version
 
 
 _catalogs: dict[str, Catalog] = {}

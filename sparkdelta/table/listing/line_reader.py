@@ -70,7 +70,7 @@ _LINES = pa.schema([("version", pa.int64()), ("line", pa.string())])
 
 
 def _split(store: LogStore, file: LogFile, data: bytes) -> pa.Table:
-    version = file.version if file.end_version is None else file.end_version
+    version = file.last_version
     try:
         lines = pa.array(data.decode("utf-8").split("\n"), pa.string())
     except UnicodeDecodeError as error:

@@ -92,7 +92,7 @@ class LogSegment:
         for file in self.deltas:
             _require(f"{file.name} is a commit or compaction", file.kind in _DELTAS)
             _require(f"{file.name} follows version {covered}", file.version == covered + 1)
-            covered = _last_version(file)
+            covered = file.last_version
         _require(f"the files end with version {self.version}", covered == self.version)
         self._require_commits()
         crc = self.version_checksum
@@ -129,7 +129,7 @@ def _shown_files(files: Sequence[LogFile]) -> str:
     """Return the number of files and the versions that they cover."""
     if not files:
         return "none"
-    first, last = files[0].version, _last_version(files[-1])
+    first, last = files[0].version, files[-1].last_version
     versions = f"version {first}" if first == last else f"versions {first} to {last}"
     return f"{len(files)} ({versions})"
 
@@ -140,10 +140,6 @@ _DELTAS = (LogFileKind.COMMIT, LogFileKind.COMPACTION)
 def _require(invariant: str, holds: bool) -> None:  # noqa: FBT001 - the condition
     if not holds:
         raise ValueError(f"not a log segment: {invariant}")
-
-
-def _last_version(file: LogFile) -> Version:
-    return file.version if file.end_version is None else file.end_version
 
 
 def select_log_segment(
@@ -319,7 +315,7 @@ class _Listing:
         """Return the first version that can be reconstructed if no later commit is missing."""
         if 0 in self.commits:
             return 0
-        ends = (_last_version(file) for file in self.compactions if file.version == 0)
+        ends = (file.last_version for file in self.compactions if file.version == 0)
         return min([*self.checkpoints, *ends], default=None)
 
     def newest_checkpoint(self, version: Version) -> Checkpoint | None:
@@ -361,7 +357,7 @@ def _fewest_files(
     """Return the shortest sequence of files that covers the versions from start to end, or None."""
     starting: dict[Version, list[LogFile]] = {}
     for file in compactions:
-        if start <= file.version and _last_version(file) <= end:
+        if start <= file.version and file.last_version <= end:
             starting.setdefault(file.version, []).append(file)
     if not starting:
         only_commits = tuple(commits[v] for v in range(start, end + 1) if v in commits)
@@ -370,17 +366,17 @@ def _fewest_files(
     choice: dict[Version, LogFile] = {}
     for v in range(end, start - 1, -1):
         options = starting.get(v, []) + ([commits[v]] if v in commits else [])
-        usable = [file for file in options if _last_version(file) + 1 in count]
+        usable = [file for file in options if file.last_version + 1 in count]
         if usable:
             # Of equally short sequences, prefer the one whose first file covers the most versions.
-            best = min(usable, key=lambda f: (count[_last_version(f) + 1], -_last_version(f)))
-            choice[v], count[v] = best, count[_last_version(best) + 1] + 1
+            best = min(usable, key=lambda f: (count[f.last_version + 1], -f.last_version))
+            choice[v], count[v] = best, count[best.last_version + 1] + 1
     if start <= end and start not in choice:
         return None
     sequence: list[LogFile] = []
     while start <= end:
         sequence.append(choice[start])
-        start = _last_version(choice[start]) + 1
+        start = choice[start].last_version + 1
     return tuple(sequence)
 
 

@@ -139,10 +139,7 @@ class CommitRange:
     @property
     def last_version(self) -> Version | None:
         """The last version in the range; None if it is empty."""
-        if not self.files:
-            return None
-        last = self.files[-1]
-        return last.version if last.end_version is None else last.end_version
+        return self.files[-1].last_version if self.files else None
 
     # Built at the first use: an append to a table with a version checksum has none.
     @cached_property
