@@ -55,7 +55,7 @@ def absolute_path(path: str, *, table_root: str) -> str:
     """Return SQL (STRING) for the absolute, decoded path of a file in the log."""
     canonical = canonical_path(path, table_root=table_root)
     return (
-        f"CASE WHEN regexp_like({path}, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)') THEN {canonical} "
+        f"CASE WHEN {is_absolute(path)} THEN {canonical} "
         f"ELSE concat({text_literal(f'{table_root}/')}, {canonical}) END"
     )
 

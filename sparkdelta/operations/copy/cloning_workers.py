@@ -164,8 +164,4 @@ def write_clone(files: DataFrame, writer: CloneWriter) -> DataFrame:
     DataFrame
         `CLONED`: the add actions of the copies as JSON, with `FILE_TAG` and `VECTOR_TAG`.
     """
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return writer.write(batches)
-
-    return files.select(ADD, COPY).mapInArrow(write, CLONED)
+    return files.select(ADD, COPY).mapInArrow(writer.write, CLONED)

@@ -195,8 +195,4 @@ def converted_files(files: DataFrame, reader: ConvertedFileReader) -> DataFrame:
     `files` has path STRING (absolute, decoded), length LONG (bytes), modificationTime LONG
     (milliseconds since the epoch).
     """
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reader.read(batches)
-
-    return files.mapInArrow(read, CONVERTED)
+    return files.mapInArrow(reader.read, CONVERTED)

@@ -17,7 +17,12 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructField, St
 
 from sparkdelta.base.protocol.log_files import data_directory
 from sparkdelta.base.schema.action_schemas import ADD as ADD_TYPE
-from sparkdelta.base.schema.file_key_frames import absolute_path, deletion_vector_id, plain_path
+from sparkdelta.base.schema.file_key_frames import (
+    absolute_path,
+    deletion_vector_id,
+    is_absolute,
+    plain_path,
+)
 from sparkdelta.base.schema.sql_text import from_json_text
 from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.spark_engine import engine_of
@@ -128,11 +133,10 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
         return files.selectExpr(f"{_add_text(source)} AS {ADD}", _SIZE).select(
             "*", nothing.alias(COPY), nothing.alias("copy_vector"), F.lit(False).alias(_IS_KEPT)
         )
-    is_relative = "NOT regexp_like(path, '^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')"
     own_vector = deletion_vector_id("deletionVector")
     copies = (
         target.add_files()
-        .filter(is_relative)
+        .filter(f"NOT {is_absolute('path')}")
         .selectExpr(
             f"tags['{FILE_TAG}'] AS copied_file",
             f"struct(path AS {COPY}, {own_vector} AS vector, size, "

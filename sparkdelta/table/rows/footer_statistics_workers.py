@@ -159,11 +159,7 @@ def describe_files(files: DataFrame, reader: FooterReader) -> DataFrame:
     DataFrame
         The columns of `ADDED`, one row per file that has rows.
     """
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reader.read(batches)
-
-    return files.mapInArrow(read, ADDED)
+    return files.mapInArrow(reader.read, ADDED)
 
 
 def file_statistics(

@@ -141,11 +141,7 @@ def split_rows(splits: DataFrame, reader: SplitReader) -> DataFrame:
         A file cannot be read. Raised when the query runs.
     """
     schema = StructType([column.field for column in reader.columns])
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reader.read(batches)
-
-    return splits.mapInArrow(read, schema)
+    return splits.mapInArrow(reader.read, schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,11 +216,7 @@ def write_deletion_vectors(rows: DataFrame, writer: DeletionVectorWriter) -> Dat
         JSON, and rows of `table.vectors.row_position_frames.position_words`, in which it is null.
         The rows of one file follow one another in one partition.
     """
-
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return writer.read(batches)
-
-    return rows.select(FILE_KEY, ADD, WORD, BITS).mapInArrow(write, TOUCHED)
+    return rows.select(FILE_KEY, ADD, WORD, BITS).mapInArrow(writer.read, TOUCHED)
 
 
 def write_vector_file(
