@@ -80,7 +80,7 @@ def test_rows_reach_the_driver_through_one_module() -> None:
     assert users == {"sparkdelta/base/spark/driver.py", "sparkdelta/base/spark/connect_storage.py"}
 
 
-READS_OF_ONE_ROW = {"read_row", "has_rows"}
+READS_OF_ONE_ROW = {"read_row", "has_rows", "count_rows"}
 
 
 def test_each_read_of_the_driver_has_a_name_and_a_bound() -> None:

@@ -79,6 +79,11 @@ def has_rows(frame: DataFrame, *, what: str, version: Version | None = None) -> 
     return bool(read_rows(frame.limit(1), what=what, bound=1, version=version))
 
 
+def count_rows(frame: DataFrame, *, what: str, version: Version | None = None) -> int:
+    """Count the rows of a DataFrame, see `read_rows`."""
+    return int(read_row(frame.selectExpr("count(*)"), what=what, version=version)[0])
+
+
 def read_table(
     frame: DataFrame, *, what: str, bound: int, version: Version | None = None
 ) -> pa.Table:

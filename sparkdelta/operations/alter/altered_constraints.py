@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.settable_properties import CONSTRAINT
 from sparkdelta.base.schema.table_constraints import Constraint, RowRules
-from sparkdelta.base.spark.driver import read_row, read_rows
+from sparkdelta.base.spark.driver import count_rows, read_rows
 from sparkdelta.base.spark.session_settings import rule_evaluation
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
@@ -73,9 +73,8 @@ def _own_key(table: TableConfiguration, name: str) -> str | None:
 def _check_rows(snapshot: Snapshot, expression: str) -> None:
     """Count the rows that violate a condition on executors; read some only if there are any."""
     violating = _violating_rows(snapshot, expression)
-    counted = violating.agg(F.count("*").alias("number"))
-    counts = read_row(counted, what="number of rows that violate a constraint")
-    if not counts["number"]:
+    count = count_rows(violating, what="number of rows that violate a constraint")
+    if not count:
         return
     row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
     some = violating.select(F.left(row, F.lit(_MAX_ROW_LENGTH)).alias("row")).limit(MAX_SHOWN_ROWS)
@@ -84,7 +83,7 @@ def _check_rows(snapshot: Snapshot, expression: str) -> None:
         "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION",
         path=snapshot.path,
         expression=expression,
-        num_rows=counts["number"],
+        num_rows=count,
         rows=tuple(row["row"] for row in rows),
     )
 

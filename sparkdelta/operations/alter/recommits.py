@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from sparkdelta.base.spark.driver import read_row
+from sparkdelta.base.spark.driver import count_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.commit.staged_commit_rules import Operation
@@ -58,7 +58,7 @@ def recommit(
             staging(session, snapshot.log.store) as stage,
         ):
             looked_up = select_files(snapshot.in_session(session))
-            count = _count(looked_up)
+            count = count_rows(looked_up, what="number of files to commit again")
             if not count:
                 return
             batches = -(-count // MAX_BATCH_FILES)
@@ -89,11 +89,6 @@ def recommit(
             before, snapshot = snapshot, snapshot.refresh()
             if snapshot.is_altered_since(before):
                 raise failure
-
-
-def _count(files: DataFrame) -> int:
-    row = read_row(files.selectExpr("count(*)"), what="number of files to commit again")
-    return int(row[0])
 
 
 def _commit(snapshot: Snapshot, files: DataFrame, operation: Operation) -> CommittedTransaction:

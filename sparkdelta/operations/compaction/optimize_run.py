@@ -23,7 +23,7 @@ from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import declared_file_size
 from sparkdelta.base.protocol.z_cubes import MAX_ZCUBE_BYTES, MIN_ZCUBE_BYTES, ZCUBE_ID
 from sparkdelta.base.schema.column_alterations import path_text
-from sparkdelta.base.spark.driver import read_row
+from sparkdelta.base.spark.driver import count_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.compaction.clustered_files import ClusteredFiles, files_to_cluster
@@ -299,10 +299,7 @@ def _count(snapshot: Snapshot, adds: DataFrame, *, is_whole: bool) -> int:
     checksum = snapshot.version_checksum
     if is_whole and checksum is not None and checksum.num_files is not None:
         return checksum.num_files
-    row = read_row(
-        adds.selectExpr("count(*)"), what="number of files to optimize", version=snapshot.version
-    )
-    return int(row[0])
+    return count_rows(adds, what="number of files to optimize", version=snapshot.version)
 
 
 def _with_metrics(operation: Operation, batch: Batch, new: NewFiles) -> Operation:

@@ -32,7 +32,7 @@ from sparkdelta.base.predicates.predicate_rules import (
 )
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.skipping.predicate_value_frames import literal
-from sparkdelta.base.spark.driver import read_row, read_table
+from sparkdelta.base.spark.driver import count_rows, read_table
 from sparkdelta.base.spark.match_terms import EqualKey, MatchTerms
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.operations.merge.merge_sides import SOURCE_ROW, StagedSource
@@ -126,7 +126,7 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
             ranges = joined_ranges(ranges, MAX_ROW_RANGES)
         row_predicates.append(_predicate(key, data_type, ranges))
     if num_rows is None:
-        num_rows = _count(rows)
+        num_rows = count_rows(rows, what="number of rows of a source")
     return SourceKeys(
         num_rows, tuple(predicates), tuple(row_predicates), matches_none=num_rows == 0
     )
@@ -217,11 +217,6 @@ def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         column = column.cast(pa.timestamp("us", "UTC"))
     values: list[Any] = column.drop_null().to_pylist()
     return values
-
-
-def _count(rows: DataFrame) -> int:
-    row = read_row(rows.agg(F.count("*")), what="number of rows of a source")
-    return int(row[0])
 
 
 def _predicate(key: EqualKey, data_type: DataType, ranges: Sequence[tuple[Any, Any]]) -> Predicate:

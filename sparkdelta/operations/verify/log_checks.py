@@ -21,7 +21,7 @@ from sparkdelta.base.protocol.retention import deleted_file_retention_ms, transa
 from sparkdelta.base.protocol.table_properties import is_off
 from sparkdelta.base.schema.action_schemas import ACTIONS
 from sparkdelta.base.schema.partition_value_frames import typed_partition_values
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import count_rows, read_rows
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     DeltaError,
@@ -310,8 +310,7 @@ def _facts(snapshot: Snapshot, replay: Snapshot, now_ms: int) -> DataFrame:
 def _failure(facts: DataFrame) -> DeltaError | None:
     """Return the error of reading all facts; None if there is none."""
     try:
-        count = facts.agg(F.count("*").alias("n"))
-        read_rows(count, what="number of verification findings", bound=1)
+        count_rows(facts, what="number of verification findings")
     except DeltaError as error:
         return error
     return None

@@ -22,7 +22,7 @@ from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.schema.statistics_columns import found_column, string_prefix_length
 from sparkdelta.base.schema.statistics_schema import leaves
-from sparkdelta.base.spark.driver import read_row
+from sparkdelta.base.spark.driver import count_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
@@ -124,8 +124,8 @@ def recompute_statistics(
         with worker_python(session):
             new = recomputed_statistics(files, reader)
         told = stage.compute_once(new, "statistics")
-        total = read_row(told.agg(F.count("*").alias("n")), what="number of files with statistics")
-        if not total["n"]:
+        count = count_rows(told, what="number of files with statistics")
+        if not count:
             return StatisticsResult(path=root)
         keyed = found.withColumn("path", F.col("add.path")).join(told, "path")
         done = Transaction.of(
@@ -135,7 +135,7 @@ def recompute_statistics(
             read_files=found.select("add.path"),
         ).commit()
     run_commit_hooks(done)
-    return StatisticsResult(path=root, version=done.version, num_files=total["n"])
+    return StatisticsResult(path=root, version=done.version, num_files=count)
 
 
 def _physical_columns(snapshot: Snapshot, names: Sequence[str] | None) -> tuple[ColumnPath, ...]:

@@ -20,7 +20,7 @@ from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.protocol.table_features import Writing
 from sparkdelta.base.protocol.table_properties import is_append_only
 from sparkdelta.base.schema.file_key_frames import absolute_path
-from sparkdelta.base.spark.driver import read_row, read_rows
+from sparkdelta.base.spark.driver import count_rows, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
@@ -268,15 +268,15 @@ def _drop_missing(
     missing = found.findings.filter(f"check = '{DATA_FILE}' AND problem = '{IS_MISSING}'")
     with engine_of(spark).log_session() as session, staging(session, snapshot.log.store) as stage:
         names = stage.compute_once(missing.select("path"), "missing")
-        total = read_row(names.agg(F.count("*").alias("n")), what="number of missing data files")
-        if total["n"] in (0, checked.num_checked):
+        count = count_rows(names, what="number of missing data files")
+        if count in (0, checked.num_checked):
             return result
         some = read_rows(
             names.orderBy("path").limit(MAX_FINDINGS), what="missing data files", bound=MAX_FINDINGS
         )
         files = [row["path"] for row in some]
         result = _mended(result, files, "does not exist, so it is dropped", DATA_FILE)
-        result = replace(result, num_missing_files=total["n"])
+        result = replace(result, num_missing_files=count)
         if result.is_dry_run:
             return result
         file = absolute_path("path", table_root=snapshot.path)
@@ -288,7 +288,7 @@ def _drop_missing(
             Operation(
                 OPERATION,
                 {"dryRun": False},
-                metrics={"numMissingFiles": total["n"], "numFilesScanned": checked.num_checked},
+                metrics={"numMissingFiles": count, "numFilesScanned": checked.num_checked},
             ),
             file_actions=removes,
         ).commit()

@@ -26,7 +26,7 @@ from sparkdelta.base.protocol.log_files import (
 )
 from sparkdelta.base.protocol.results import Result
 from sparkdelta.base.schema.file_key_frames import absolute_path
-from sparkdelta.base.spark.driver import read_row, read_rows
+from sparkdelta.base.spark.driver import count_rows, read_row, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import DeltaError
@@ -309,8 +309,7 @@ class _Run:
         count = len(rows)
         if count > MAX_FINDINGS:
             self.unbounded.append(findings)
-            total = findings.agg(F.count("*").alias("n"))
-            count = read_row(total, what="number of verification findings")["n"]
+            count = count_rows(findings, what="number of verification findings")
         self._add(Check(name, num_checked, count, shown))
 
     def result(self, path: str, version: Version | None) -> Verification:

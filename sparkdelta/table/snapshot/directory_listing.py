@@ -11,10 +11,9 @@ from itertools import islice
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from sparkdelta.base.spark.driver import read_row
+from sparkdelta.base.spark.driver import count_rows
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
@@ -78,8 +77,7 @@ def _listed_by_workers(lister: FileLister, stage: Staging) -> Iterator[str]:
         yield part
         rows, _ = stage.read_parquet(part, ENTRIES)
         directories, budget = rows.filter("isPending"), BUDGET
-        total = directories.agg(F.count("*").alias("n"))
-        count = read_row(total, what="number of directories to list")["n"]
+        count = count_rows(directories, what="number of directories to list")
         if not count:
             return
 
