@@ -111,8 +111,6 @@ def test_temporary_functions_read_current_rows(enabled: SparkSession, table: str
     assert sql("SELECT at_least(2), at_least(7)").first() == (2, 1)
     assert _ids(enabled, "SELECT id FROM ids_from(2)") == [2, 7]
     assert _ids(enabled, f"SELECT t.id FROM {table} t WHERE at_least(t.id) = 3") == [1]
-    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
-        sql(f"CREATE FUNCTION permanent() RETURNS INT RETURN (SELECT max(id) FROM {table})")
 
 
 def test_script_reads_views_and_executes_texts(enabled: SparkSession, table: str) -> None:

@@ -152,7 +152,7 @@ class JvmCatalog(JvmSession):
         catalog, package = self._catalog, jvm.org.apache.spark.sql.catalyst.catalog
         some, types = jvm.scala.Option.apply, package.CatalogTableType
         uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
-        storage = _copied(package.CatalogStorageFormat.empty(), locationUri=some(uri))
+        storage = copied(package.CatalogStorageFormat.empty(), locationUri=some(uri))
         described = _with_defaults(
             singleton(package, "CatalogTable$"),
             "apply",
@@ -163,7 +163,7 @@ class JvmCatalog(JvmSession):
             some(provider),
         )
         if comment is not None:
-            described = _copied(described, comment=some(comment))
+            described = copied(described, comment=some(comment))
         catalog.createTable(described, False, False)
 
     def describe_table(
@@ -186,7 +186,7 @@ class JvmCatalog(JvmSession):
         table = catalog.getTableMetadata(identifier)
         if str(jvm.org.apache.hadoop.fs.Path(table.location()).toString()) != location:
             return
-        described = _copied(
+        described = copied(
             table,
             comment=jvm.scala.Option.apply(comment),
             properties=jvm.PythonUtils.toScalaMap(dict(properties)),
@@ -230,8 +230,8 @@ class JvmCatalog(JvmSession):
         catalog, jvm = self._catalog, self.jvm
         identifier = self._identifier(self._in_session_catalog(name))
         table, uri = catalog.getTableMetadata(identifier), jvm.org.apache.hadoop.fs.Path(location)
-        storage = _copied(table.storage(), locationUri=jvm.scala.Option.apply(uri.toUri()))
-        catalog.alterTable(_copied(table, storage=storage))
+        storage = copied(table.storage(), locationUri=jvm.scala.Option.apply(uri.toUri()))
+        catalog.alterTable(copied(table, storage=storage))
         catalog.refreshTable(identifier)
 
     @property
@@ -264,7 +264,7 @@ def _with_defaults(owner: Any, method: str, *values: Any) -> Any:
     return getattr(owner, method)(*values, *rest)
 
 
-def _copied(record: Any, **fields: Any) -> Any:
+def copied(record: Any, **fields: Any) -> Any:
     """Copy a Scala case class with other values of some fields."""
     names = [str(each) for each in scala_items(record.productElementNames().toSeq())]
     last = max(map(names.index, fields))
