@@ -80,9 +80,8 @@ def _views_of(
     sql: SparkSql, tables: Sequence[Located], function: str
 ) -> Iterator[tuple[list[str], Callable[[], Any]]]:
     """Yield names of temporary views of tables, and a function that keeps the views."""
-    views = [
-        f"{function}_reads_{uuid4().hex}" for _ in tables
-    ]  # a function of this name may have some
+    # A function of this name may have some.
+    views = [f"{function}_reads_{uuid4().hex}" for _ in tables]
     with ExitStack() as undo:
         for view, table in zip(views, tables, strict=True):
             sql.rows_of(*table).createTempView(quoted(view))
