@@ -110,6 +110,8 @@ def _statements(bench: _Bench) -> Measured:
     row = "-2L AS id, 0D AS amount, 'x' AS text, 0 AS part"
     others = "SELECT a.id FROM range(9) a JOIN range(9) b ON a.id = b.id"
     sparks_sql = sparks_own(type(spark), "sql")
+    of_table = "SELECT id FROM of_another_format WHERE id = 5"
+    spark.sql("CREATE TABLE of_another_format USING parquet AS SELECT 5 AS id")
     compared: dict[str, tuple[Action, Action]] = {
         "SELECT": (
             lambda: sql(f"SELECT id FROM {table} WHERE id = 5"),
@@ -158,6 +160,13 @@ def _statements(bench: _Bench) -> Measured:
             lambda: write_delta(spark.sql(f"SELECT {row}"), path, mode="append"),
         ),
         "a query of Spark's own": (lambda: spark.sql(others), lambda: sparks_sql(spark, others)),
+        "a query of a Parquet table": (
+            lambda: spark.sql(of_table),
+            lambda: sparks_sql(spark, of_table),
+        ),
     }
-    for name, (statement, call) in compared.items():
-        yield bench.overhead(name, statement, call)
+    try:
+        for name, (statement, call) in compared.items():
+            yield bench.overhead(name, statement, call)
+    finally:
+        spark.sql("DROP TABLE of_another_format")

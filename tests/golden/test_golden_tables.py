@@ -27,7 +27,7 @@ REFUSALS: dict[str, tuple[str, ...]] = {
 
 
 # What a reader may see otherwise, with the reason; COMPATIBILITY.md says more.
-DIFFERENT_ON_PURPOSE = {"char-varchar": "Spark pads CHAR(n) in reads, the protocol knows none"}
+DIFFERENT_ON_PURPOSE = {"char-varchar": "read_delta returns CHAR as stored, delta-spark pads it"}
 
 if pyspark.__version__.startswith("4.0."):
     DIFFERENT_ON_PURPOSE |= dict.fromkeys(

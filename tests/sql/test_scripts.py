@@ -79,13 +79,72 @@ def test_script_branches_and_repeats(enabled: SparkSession, table: str) -> None:
     assert _ids(enabled) == [1, 2, 11, 13, 101, 102, 201, 202]
 
 
-def test_scripts_with_handlers_are_refused_before_anything_runs(
+_HANDLED = {
+    "EXIT leaves the block": (
+        (
+            "BEGIN DECLARE EXIT HANDLER FOR DIVIDE_BY_ZERO INSERT INTO {t} VALUES (8); "
+            "SELECT 1 / 0; INSERT INTO {t} VALUES (9); END; INSERT INTO {t} VALUES (7);"
+        ),
+        [7, 8],
+    ),
+    "the most specific one runs": (
+        (
+            "DECLARE zero CONDITION FOR SQLSTATE VALUE '22012'; "
+            "DECLARE EXIT HANDLER FOR SQLEXCEPTION INSERT INTO {t} VALUES (6); "
+            "DECLARE EXIT HANDLER FOR NOT FOUND INSERT INTO {t} VALUES (5); "
+            "DECLARE EXIT HANDLER FOR zero INSERT INTO {t} VALUES (7); "
+            "DECLARE EXIT HANDLER FOR CAST_INVALID_INPUT, DIVIDE_BY_ZERO "
+            "INSERT INTO {t} VALUES (8); "
+            "SELECT 1 / 0;"
+        ),
+        [8],
+    ),
+    "outer blocks handle errors of handlers": (
+        (
+            "DECLARE EXIT HANDLER FOR SQLEXCEPTION INSERT INTO {t} VALUES (7); "
+            "BEGIN DECLARE n INT DEFAULT 8; "
+            "DECLARE EXIT HANDLER FOR SQLEXCEPTION "
+            "BEGIN INSERT INTO {t} VALUES (n); SELECT 1 / 0; END; "
+            "SELECT 1 / 0; END; INSERT INTO {t} VALUES (9);"
+        ),
+        [7, 8],
+    ),
+    "errors of Delta tables are handled": (
+        (
+            "DECLARE EXIT HANDLER FOR DELTA_INSERT_COLUMN_ARITY_MISMATCH "
+            "INSERT INTO {t} VALUES (8); "
+            "INSERT INTO {t} SELECT 1 AS id, 2 AS b;"
+        ),
+        [8],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _HANDLED)
+def test_handlers_run_after_errors_of_their_block(
+    enabled: SparkSession, table: str, name: str
+) -> None:
+    script, added = _HANDLED[name]
+    enabled.sql(f"BEGIN {script.format(t=table)} END")
+    assert _ids(enabled) == [1, 2, *added]
+
+
+def test_errors_without_a_handler_end_the_script(enabled: SparkSession, table: str) -> None:
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        enabled.sql(
+            f"BEGIN DECLARE EXIT HANDLER FOR NOT FOUND INSERT INTO {table} VALUES (8); "
+            f"INSERT INTO {table} VALUES (7); SELECT 1 / 0; END"
+        )
+    assert _ids(enabled) == [1, 2, 7]
+
+
+def test_scripts_with_cursors_are_refused_before_anything_runs(
     enabled: SparkSession, table: str
 ) -> None:
     with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
         enabled.sql(
             f"BEGIN INSERT INTO {table} VALUES (3); "
-            "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 1; END; END; END"
+            f"BEGIN DECLARE c CURSOR FOR SELECT id FROM {table}; END; END"
         )
     assert _ids(enabled) == [1, 2]
 
@@ -111,8 +170,6 @@ def test_temporary_functions_read_current_rows(enabled: SparkSession, table: str
     assert sql("SELECT at_least(2), at_least(7)").first() == (2, 1)
     assert _ids(enabled, "SELECT id FROM ids_from(2)") == [2, 7]
     assert _ids(enabled, f"SELECT t.id FROM {table} t WHERE at_least(t.id) = 3") == [1]
-    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
-        sql(f"CREATE FUNCTION permanent() RETURNS INT RETURN (SELECT max(id) FROM {table})")
 
 
 def test_script_reads_views_and_executes_texts(enabled: SparkSession, table: str) -> None:

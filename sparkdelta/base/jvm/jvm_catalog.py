@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm.jvm import JvmSession, analyzed, frame_of, scala_items, singleton
@@ -16,6 +19,25 @@ from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+
+
+@dataclass(frozen=True, slots=True)
+class _CatalogState:
+    """The catalogs of a session, which stay the same as long as the session."""
+
+    catalog: Any
+    external: Any
+    manager: Any
+
+
+_states: weakref.WeakKeyDictionary[SparkSession, _CatalogState] = weakref.WeakKeyDictionary()
+_QUOTED_PART = re.compile("`((?:[^`]|``)*)`")
+
+
+def _quoted_parts(identifier: Any) -> list[str]:
+    """Return the parts of the name of a table in the JVM."""
+    text = str(identifier.quotedString())
+    return [part.replace("``", "`") for part in _QUOTED_PART.findall(text)]
 
 
 class JvmCatalog(JvmSession):
@@ -42,27 +64,26 @@ class JvmCatalog(JvmSession):
         name
             As of `table_location`.
         """
+        # Statements on tables of any format come here: each call of the JVM counts.
         name = self._in_session_catalog(name)
         if not name:
             return None
-        catalog, identifier = self._catalog, self._identifier(name)
-        if len(name) == 1 and catalog.isTempView(identifier):
+        state, identifier = self._state, self._identifier(name)
+        if len(name) == 1 and state.catalog.isTempView(identifier):
             return None
+        *_, database, table_name = _quoted_parts(state.catalog.qualifyIdentifier(identifier))
         try:
-            if not catalog.tableExists(identifier):
-                return None
-            table = catalog.getTableMetadata(identifier)
+            # One request to a metastore; the methods of the session catalog make several.
+            table = state.external.getTable(database, table_name)
         except DeltaError:
             raise
-        except (AnalysisException, Py4JJavaError):  # there is no such database
+        except (AnalysisException, Py4JJavaError):  # there is no such table or database
             return None
-        if str(table.tableType().name()) == "VIEW":
-            return self._stored_view(table)
-        its_provider = table.provider()
-        if not its_provider.isDefined() or str(its_provider.get()).lower() != provider:
-            return None
-        jvm = self.jvm
-        return str(jvm.org.apache.hadoop.fs.Path(table.location()).toString())
+        its_provider = str(table.provider().toString())
+        if its_provider.lower() == f"some({provider})":
+            return str(self.jvm.org.apache.hadoop.fs.Path(table.location()).toString())
+        is_view = its_provider == "None" and str(table.tableType().name()) == "VIEW"
+        return self._stored_view(table) if is_view else None
 
     def _stored_view(self, table: Any) -> StoredView | None:
         text, items = table.viewText(), scala_items
@@ -152,7 +173,7 @@ class JvmCatalog(JvmSession):
         catalog, package = self._catalog, jvm.org.apache.spark.sql.catalyst.catalog
         some, types = jvm.scala.Option.apply, package.CatalogTableType
         uri = jvm.org.apache.hadoop.fs.Path(location).toUri()
-        storage = _copied(package.CatalogStorageFormat.empty(), locationUri=some(uri))
+        storage = copied(package.CatalogStorageFormat.empty(), locationUri=some(uri))
         described = _with_defaults(
             singleton(package, "CatalogTable$"),
             "apply",
@@ -163,7 +184,7 @@ class JvmCatalog(JvmSession):
             some(provider),
         )
         if comment is not None:
-            described = _copied(described, comment=some(comment))
+            described = copied(described, comment=some(comment))
         catalog.createTable(described, False, False)
 
     def describe_table(
@@ -186,7 +207,7 @@ class JvmCatalog(JvmSession):
         table = catalog.getTableMetadata(identifier)
         if str(jvm.org.apache.hadoop.fs.Path(table.location()).toString()) != location:
             return
-        described = _copied(
+        described = copied(
             table,
             comment=jvm.scala.Option.apply(comment),
             properties=jvm.PythonUtils.toScalaMap(dict(properties)),
@@ -230,20 +251,28 @@ class JvmCatalog(JvmSession):
         catalog, jvm = self._catalog, self.jvm
         identifier = self._identifier(self._in_session_catalog(name))
         table, uri = catalog.getTableMetadata(identifier), jvm.org.apache.hadoop.fs.Path(location)
-        storage = _copied(table.storage(), locationUri=jvm.scala.Option.apply(uri.toUri()))
-        catalog.alterTable(_copied(table, storage=storage))
+        storage = copied(table.storage(), locationUri=jvm.scala.Option.apply(uri.toUri()))
+        catalog.alterTable(copied(table, storage=storage))
         catalog.refreshTable(identifier)
 
     @property
     def _catalog(self) -> Any:
-        return self.java.sessionState().catalog()
+        return self._state.catalog
+
+    @property
+    def _state(self) -> _CatalogState:
+        if self.spark not in _states:
+            state = self.java.sessionState()
+            external = self.java.sharedState().externalCatalog()
+            _states[self.spark] = _CatalogState(state.catalog(), external, state.catalogManager())
+        return _states[self.spark]
 
     def _in_session_catalog(self, name: Sequence[str]) -> Sequence[str]:
         """Return a name without its catalog; an empty one if it is not in the session catalog."""
         if len(name) == 3:
             return name[1:] if name[0].lower() == SESSION_CATALOG else ()
-        current = self.java.sessionState().catalogManager().currentCatalog().name()
-        return name if len(name) < 3 and str(current) == SESSION_CATALOG else ()
+        current = self._state.manager.currentCatalog().name() if len(name) < 3 else None
+        return name if current == SESSION_CATALOG else ()
 
     def _identifier(self, name: Sequence[str]) -> Any:
         jvm = self.jvm
@@ -264,7 +293,7 @@ def _with_defaults(owner: Any, method: str, *values: Any) -> Any:
     return getattr(owner, method)(*values, *rest)
 
 
-def _copied(record: Any, **fields: Any) -> Any:
+def copied(record: Any, **fields: Any) -> Any:
     """Copy a Scala case class with other values of some fields."""
     names = [str(each) for each in scala_items(record.productElementNames().toSeq())]
     last = max(map(names.index, fields))

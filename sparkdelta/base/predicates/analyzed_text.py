@@ -29,7 +29,7 @@ from sparkdelta.base.predicates.predicate_rules import (
     Predicate,
     Unusable,
 )
-from sparkdelta.base.predicates.resolved_names import UnusableError, find_column
+from sparkdelta.base.predicates.resolved_names import UnusableError, find_comparable_column
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.table_schema import quoted, type_of_path
 
@@ -285,7 +285,7 @@ class _AnalyzedTree(ColumnTree):
             names = [
                 plain or name.replace("``", "`") for name, plain in _NAME_PART.findall(token.text)
             ]
-            return find_column(self.schema, names)
+            return find_comparable_column(self.schema, names)
         if token.kind == "string":
             return Literal(_ESCAPE.sub(r"\1", token.text[1:-1]), "string")
         if token.kind == "number":

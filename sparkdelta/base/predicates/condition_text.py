@@ -28,7 +28,11 @@ from sparkdelta.base.predicates.predicate_rules import (
     Unusable,
     is_known,
 )
-from sparkdelta.base.predicates.resolved_names import UnusableError, extract_field, find_column
+from sparkdelta.base.predicates.resolved_names import (
+    UnusableError,
+    extract_field,
+    find_comparable_column,
+)
 from sparkdelta.base.protocol.column_names import name_key
 
 
@@ -216,7 +220,7 @@ class _Condition:
         if isinstance(node, exp.Paren):
             return self.expression(node.this)
         if isinstance(node, exp.Column):
-            return find_column(self._schema, [part.name for part in node.parts])
+            return find_comparable_column(self._schema, [part.name for part in node.parts])
         if isinstance(node, exp.Dot):
             return extract_field(self._schema, self.expression(node.this), node.expression.name)
         if isinstance(node, exp.Literal):

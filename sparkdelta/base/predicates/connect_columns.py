@@ -19,7 +19,7 @@ from sparkdelta.base.predicates.predicate_rules import Expression, Literal, Pred
 from sparkdelta.base.predicates.resolved_names import (
     UnusableError,
     extract_field,
-    find_column,
+    find_comparable_column,
     name_parts,
 )
 
@@ -52,7 +52,7 @@ class _ConnectTree(ColumnTree):
     def value(self, node: Any) -> Expression:
         kind = type(node).__name__
         if kind == "ColumnReference":
-            return find_column(self.schema, name_parts(node._unparsed_identifier))
+            return find_comparable_column(self.schema, name_parts(node._unparsed_identifier))
         if kind == "SQLExpression":
             return parse_expression(node._expr, self.schema, time_zone=self.time_zone)
         if kind == "LiteralExpression":

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.predicate_rules import Column, Expression
+from sparkdelta.base.schema.row_checks import has_char_type
 from sparkdelta.base.schema.table_schema import known_path
 
 
@@ -46,8 +47,19 @@ def find_column(schema: StructType, names: Sequence[str]) -> Column:
     return Column(path)
 
 
+def find_comparable_column(schema: StructType, names: Sequence[str]) -> Column:
+    """Return the column of a name, if Spark compares its values as they are stored.
+
+    CHAR values are padded before they are compared, while statistics describe stored values.
+    """
+    column = find_column(schema, names)
+    if has_char_type(schema[column.path[0]]):
+        raise UnusableError(f"{column.path[0]} has the type CHAR, whose values are padded")
+    return column
+
+
 def extract_field(schema: StructType, child: Expression, name: str) -> Column:
     """Return a field of a struct column."""
     if not isinstance(child, Column):
         raise UnusableError("a field of something other than a column")
-    return find_column(schema, [*child.path, name])
+    return find_comparable_column(schema, [*child.path, name])

@@ -30,6 +30,7 @@ from sparkdelta.exceptions import DeltaError
 CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's metadata key for the declared type
 _NESTED = (ArrayType, MapType, StructType)
 _BOUNDED = re.compile(r"(?:var)?char\((?P<length>\d+)\)", re.IGNORECASE)
+_CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
 
 
 def is_longer_text(before: str | None, after: str | None) -> bool:
@@ -75,17 +76,13 @@ def _field_checks(
         yield Forbidden(
             f"{value} IS NULL", DeltaError.of("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", column=name)
         )
-    data_type, declared = field.dataType, (field.metadata or {}).get(CHAR_OR_VARCHAR)
-    if declared is not None:
-        try:
-            data_type = _with_lengths(data_type, _declared_type(str(declared)))
-        except DeltaError:
-            raise
-        except (ParseException, _OtherTypeError) as cause:
-            missing = (f"{declared} ({name})",)
-            raise DeltaError.of(
-                "DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing
-            ) from cause
+    try:
+        data_type = declared_type(field)
+    except DeltaError:
+        raise
+    except (ParseException, OtherTypeError) as cause:
+        missing = (f"{field.metadata[CHAR_OR_VARCHAR]} ({name})",)
+        raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing) from cause
     if isinstance(data_type, CharType | VarcharType):
         error = DeltaError.of(
             "DELTA_EXCEED_CHAR_VARCHAR_LIMIT", column=name, data_type=data_type.simpleString()
@@ -94,11 +91,31 @@ def _field_checks(
     yield from _nested_checks(value, data_type, name, depth, path)
 
 
-class _OtherTypeError(Exception):
+class OtherTypeError(Exception):
     """The error for a declared type with other fields than the type of the column."""
 
 
-def _declared_type(text: str) -> DataType:
+def has_char_type(field: StructField) -> bool:
+    """Return True if a column was declared with CHAR at any level."""
+    declared = str((field.metadata or {}).get(CHAR_OR_VARCHAR, ""))
+    return _CHAR.search(declared) is not None
+
+
+def declared_type(field: StructField) -> DataType:
+    """Return the type of a column with the CHAR and VARCHAR types that were declared for its texts.
+
+    Raises
+    ------
+    ParseException, OtherTypeError
+        The declared types are not valid, or not of this column.
+    """
+    declared = (field.metadata or {}).get(CHAR_OR_VARCHAR)
+    if declared is None:
+        return field.dataType
+    return _with_lengths(field.dataType, _parsed_type(str(declared)))
+
+
+def _parsed_type(text: str) -> DataType:
     bounded = _BOUNDED.fullmatch(text)
     if bounded is None:
         return DataType.fromDDL(text)
@@ -114,12 +131,12 @@ def _with_lengths(stored: DataType, declared: DataType) -> DataType:
         return with_parts(stored, [_with_lengths(old, new) for _, old, new in inner])
     if isinstance(stored, StructType) and isinstance(declared, StructType):
         if stored.names != declared.names:
-            raise _OtherTypeError
+            raise OtherTypeError
         types = map(_with_lengths, *([f.dataType for f in t.fields] for t in (stored, declared)))
         pairs = zip(stored.fields, types, strict=True)
         return StructType([StructField(f.name, t, f.nullable, f.metadata) for f, t in pairs])
     if isinstance(stored, _NESTED) or isinstance(declared, _NESTED):
-        raise _OtherTypeError
+        raise OtherTypeError
     return stored
 
 

@@ -38,6 +38,7 @@ from pyspark.sql.types import (
 from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.base.schema.store_assignment import StoreAssignment, can_store
 from sparkdelta.base.schema.table_schema import (
     PICKLED_CLASS,
@@ -48,6 +49,7 @@ from sparkdelta.base.schema.table_schema import (
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within
 from sparkdelta.exceptions import DeltaError, InvalidColumnNameError
 
+_KEPT_METADATA = ("comment", CHAR_OR_VARCHAR)
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
 _WRITABLE = (
     BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
@@ -57,7 +59,7 @@ _WRITABLE = (
 
 
 def new_table_schema(schema: StructType, *, any_names: bool = False) -> StructType:
-    """Return the schema of a new table: all columns nullable, with comments as their only metadata.
+    """Return the schema of a new table: all columns nullable, each as `clean_field` returns it.
 
     With `any_names`, column mapping allows any character in names.
     """
@@ -187,8 +189,10 @@ def _is_writable(data_type: DataType) -> bool:
 
 
 def clean_field(field: StructField) -> StructField:
-    """Return a field as a new column of a table: nullable at every level, with only its comment."""
-    metadata = {k: v for k, v in (field.metadata or {}).items() if k == "comment"}
+    """Return a field as a new column of a table: nullable at every level, of its metadata with the
+    comment and the declared CHAR or VARCHAR type.
+    """
+    metadata = {k: v for k, v in (field.metadata or {}).items() if k in _KEPT_METADATA}
     return StructField(field.name, _clean_type(field.dataType), True, metadata)
 
 

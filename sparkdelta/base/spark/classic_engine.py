@@ -15,8 +15,8 @@ from pyspark.sql.types import StructType
 from sparkdelta.base.jvm import jvm, jvm_streams
 from sparkdelta.base.jvm.hadoop_files import HadoopFiles
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
-from sparkdelta.base.jvm.jvm_catalog import JvmCatalog
 from sparkdelta.base.jvm.jvm_file_index import JvmLateScans
+from sparkdelta.base.jvm.jvm_functions import JvmFunctions
 from sparkdelta.base.jvm.jvm_plans import JvmPlans
 from sparkdelta.base.jvm.jvm_scans import JvmScans
 from sparkdelta.base.jvm.jvm_streams import JvmStreams
@@ -52,7 +52,7 @@ _JOB_GROUP = "spark.jobGroup.id"
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
-class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
+class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
     """A classic session."""
 
     def can(self, ability: Ability) -> bool:

@@ -223,6 +223,7 @@ class ConnectEngine(ConnectCatalog):
     shared_reads = has_cached_read = _refused("call back")
     describe_table = _refused("describe tables")
     define_view = is_temporary_view = parse_view = view_session = _refused("see plans")
+    function_text = load_function = store_function = _refused("see plans")
     in_user_session = _refused("move frames")
     micro_batch = stream = _refused("run streams")
 

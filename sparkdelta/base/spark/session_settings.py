@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from enum import Enum
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.base.schema.store_assignment import StoreAssignment
 from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.library_sessions import (
@@ -35,7 +38,27 @@ _TXN_VERSION = f"{_DELTA}.write.txnVersion"
 _TXN_RESET = f"{_DELTA}.write.txnVersion.autoReset.enabled"
 _CATALOG = f"{_DELTA}.catalog.update.enabled"
 _DEFAULTS = f"{_DELTA}.properties.defaults."
+_PADDING = "spark.sql.readSideCharPadding"
+_AS_STRING = "spark.sql.legacy.charVarcharAsString"
 _STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
+
+
+class CharTypes(Enum):
+    """A way to read columns that are declared as CHAR and VARCHAR.
+
+    Attributes
+    ----------
+    PLAIN
+        As the protocol has them, plain strings.
+    DECLARED
+        Spark sees the declared types, and pads CHAR values where it compares them.
+    PADDED
+        CHAR values are padded to their length, too.
+    """
+
+    PLAIN = "plain"
+    DECLARED = "declared"
+    PADDED = "padded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +133,16 @@ def followed_time_zone() -> str:
     """Return the time zone of timestamp partition values that have none."""
     spark = _session()
     return UTC if spark is None else session_time_zone(spark)
+
+
+def followed_char_types(schema: StructType) -> CharTypes:
+    """Return the way to read a table's columns that are declared as CHAR and VARCHAR."""
+    is_declared = any(CHAR_OR_VARCHAR in (field.metadata or {}) for field in schema.fields)
+    if not (is_declared and follows_settings()):
+        return CharTypes.PLAIN
+    pads = (_setting(_PADDING) or "true").lower() == "true"
+    as_string = (_setting(_AS_STRING) or "false").lower() == "true"
+    return CharTypes.PADDED if pads and not as_string else CharTypes.DECLARED
 
 
 def rule_evaluation() -> Evaluation:

@@ -10,7 +10,9 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.tokens import Fragment
 
-_REFUSED = ("CONTINUE", "EXIT", "HANDLER", "ASENSITIVE", "INSENSITIVE")
+SQL_EXCEPTION, NOT_FOUND = "SQLEXCEPTION", "NOT FOUND"
+"""Names of conditions that stand for classes of SQLSTATEs."""
+_REFUSED = ("CURSOR", "HANDLER", "ASENSITIVE", "INSENSITIVE")
 """Words after DECLARE that do not declare a variable."""
 _REFUSED_STATEMENTS = ("OPEN", "FETCH", "CLOSE", "SIGNAL", "RESIGNAL")
 
@@ -31,11 +33,36 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """``DECLARE name CONDITION FOR SQLSTATE '22012'``."""
+
+    name: str
+    sqlstate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """``DECLARE EXIT HANDLER FOR ...``: steps that run where an error ends a block.
+
+    Attributes
+    ----------
+    names, sqlstates
+        Of the conditions that it handles; names are in upper case.
+    """
+
+    names: tuple[str, ...]
+    sqlstates: tuple[str, ...]
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
-    """Statements with variables of their own."""
+    """Statements with variables, conditions and handlers of their own."""
 
     label: str
     body: Body
+    conditions: tuple[Condition, ...] = ()
+    handlers: tuple[Handler, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +115,7 @@ class Jump:
     repeats: bool
 
 
-Step: TypeAlias = Plain | Declaration | Block | Choice | Loop | RowLoop | Jump
+Step: TypeAlias = Plain | Declaration | Condition | Handler | Block | Choice | Loop | RowLoop | Jump
 Body: TypeAlias = tuple[Step, ...]
 
 
@@ -100,7 +127,7 @@ def parse_script(text: Fragment) -> Block:
     StatementSyntaxError
         It is not understood.
     DELTA_STATEMENT_NOT_SUPPORTED
-        It has handlers, conditions or cursors.
+        It has CONTINUE handlers or cursors, or raises conditions.
     """
     parser = Parser(text.whole, text.tokens)
     script = _labeled(parser)
@@ -140,18 +167,43 @@ def _step(parser: Parser) -> Step:
 
 
 def _not_supported() -> DeltaError:
-    kind = "a script that has Delta tables, and handlers, conditions or cursors"
+    kind = "a script that has Delta tables, and CONTINUE handlers, cursors or SIGNAL"
     return DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
 
 
-def _declaration(parser: Parser) -> Declaration:
+def _declaration(parser: Parser) -> Declaration | Condition | Handler:
+    if parser.accept("EXIT HANDLER FOR"):
+        return _handler(parser)
     parser.accept("VARIABLE|VAR")
     after = parser.ahead()
-    if parser.token.is_word(*_REFUSED) or after.is_word("CONDITION", "CURSOR", *_REFUSED):
+    if parser.token.is_word(*_REFUSED) or after.is_word(*_REFUSED):
         raise _not_supported()
+    if after.is_word("CONDITION"):
+        name = parser.word().upper()
+        parser.expect("CONDITION")
+        return Condition(name, _sqlstate(parser) if parser.accept("FOR SQLSTATE") else "45000")
     names = tuple(parser.listed(parser.word))
     has_more = not parser.peek(";")
     return Declaration(names, parser.expression(closing=";") if has_more else "")
+
+
+def _handler(parser: Parser) -> Handler:
+    names, sqlstates = list[str](), list[str]()
+
+    def condition() -> None:
+        if parser.accept("SQLSTATE"):
+            sqlstates.append(_sqlstate(parser))
+        else:
+            is_not_found = parser.accept("NOT FOUND")
+            names.append(NOT_FOUND if is_not_found else ".".join(parser.name()).upper())
+
+    parser.listed(condition)
+    return Handler(tuple(names), tuple(sqlstates), (_step(parser),))
+
+
+def _sqlstate(parser: Parser) -> str:
+    parser.accept("VALUE")
+    return parser.string().upper()
 
 
 def _choice(parser: Parser, condition: str) -> Choice:
@@ -189,7 +241,13 @@ def _labeled(parser: Parser) -> Step:
     if parser.accept("BEGIN"):
         if parser.peek("ATOMIC") or parser.peek("NOT ATOMIC"):
             raise _not_supported()
-        step: Step = Block(label, _body(parser, "END"))
+        body = _body(parser, "END")
+        step: Step = Block(
+            label,
+            tuple(each for each in body if not isinstance(each, Condition | Handler)),
+            tuple(each for each in body if isinstance(each, Condition)),
+            tuple(each for each in body if isinstance(each, Handler)),
+        )
         parser.expect("END")
     else:
         word = parser.token.text.upper()

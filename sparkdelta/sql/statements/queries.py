@@ -46,6 +46,11 @@ MAX_DEPTH = 100
 """The limit of nested views, as in Spark."""
 
 
+def sparks_sql(spark: SparkSession) -> Callable[..., DataFrame]:
+    """Return PySpark's ``spark.sql`` of a session."""
+    return partial(sparks_own(builders_of(spark).classes["SparkSession"], "sql"), spark)
+
+
 @dataclass(frozen=True, slots=True)
 class SparkSql:
     """Spark's own SQL of a session.
@@ -64,6 +69,8 @@ class SparkSql:
         The session that reads the tables, if it is another one.
     defined
         The key of the name of the view that is being defined, which it must not read.
+    run_of
+        Returns ``spark.sql`` of a session with the settings of a view.
     """
 
     spark: SparkSession
@@ -73,6 +80,7 @@ class SparkSql:
     views: tuple[StoredView, ...] = ()
     user: SparkSession | None = None
     defined: Name | None = None
+    run_of: Callable[[SparkSession], Callable[..., DataFrame]] = sparks_sql
 
     def query(self, *parts: str | Fragment) -> DataFrame:
         """Return the rows of a query, given as parts of its text.
@@ -129,10 +137,9 @@ class SparkSql:
     def view_rows(self, view: StoredView) -> DataFrame:
         """Return the rows of a view that reads a Delta table."""
         session = engine_of(self.user or self.spark).view_session(view)
-        run = partial(sparks_own(builders_of(session).classes["SparkSession"], "sql"), session)
-        within, query = self._within(view), tokenize(view.text)
+        query = tokenize(view.text)
         assert query is not None
-        rows = replace(within, spark=session, run=run).query(query)
+        rows = replace(self._within(view), spark=session, run=self.run_of(session)).query(query)
         return engine_of(self.spark).rebind_to_session(_columns_of_view(rows, view))
 
     def _within(self, view: StoredView) -> SparkSql:

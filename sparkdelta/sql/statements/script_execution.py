@@ -6,12 +6,12 @@ name. A variable of the session that has the same name gets its value back after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
@@ -23,10 +23,13 @@ from sparkdelta.base.spark.spark_errors import unlogged_errors
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.scripts import (
+    NOT_FOUND,
+    SQL_EXCEPTION,
     Block,
     Body,
     Choice,
     Declaration,
+    Handler,
     Jump,
     Loop,
     Plain,
@@ -48,6 +51,15 @@ class _JumpTaken(Exception):  # noqa: N818 - a change of the flow, not an error
     def __init__(self, jump: Jump) -> None:
         super().__init__(jump.label)
         self.jump = jump
+
+
+class _ExitTaken(Exception):  # noqa: N818 - a change of the flow, not an error
+    """An EXIT handler on its way to its block."""
+
+    def __init__(self, block: Block, handler: Handler) -> None:
+        super().__init__(block.label)
+        self.block = block
+        self.handler = handler
 
 
 def run_script(
@@ -90,6 +102,8 @@ class _ScriptRun:
         The rows of the last query.
     scopes
         For each block that runs, its variables, with the values of those that they hide.
+    blocks
+        The blocks that run, the innermost one last.
     """
 
     spark: SparkSession
@@ -97,6 +111,7 @@ class _ScriptRun:
     frames: Mapping[str, DataFrame]
     result: DataFrame | None = None
     scopes: list[dict[str, DataFrame | None]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
 
     def run(self, text: str, **more: DataFrame) -> DataFrame:
         """Run a statement, with DataFrames for further names in braces."""
@@ -104,7 +119,30 @@ class _ScriptRun:
 
     def _steps(self, body: Body) -> None:
         for step in body:
-            self.carry_out(step)
+            try:
+                self.carry_out(step)
+            except (DeltaError, PySparkException) as error:
+                self._handle(error)
+
+    def _handle(self, error: PySparkException) -> NoReturn:
+        """Raise the exit to the block that handles an error, or the error if none does."""
+        for number, block in reversed(list(enumerate(self.blocks, 1))):
+            handler = _handler_of(error, block, self.blocks[:number])
+            if handler is not None:
+                raise _ExitTaken(block, handler) from error
+        raise error
+
+    def _block(self, block: Block) -> None:
+        self.blocks.append(block)
+        try:
+            return self._steps(block.body)
+        except _ExitTaken as taken:
+            if taken.block is not block:
+                raise
+            handler = taken.handler
+        finally:
+            self.blocks.pop()
+        return self._steps(handler.body)
 
     def carry_out(self, step: Step) -> None:
         """Carry out one step, which is perhaps made of others."""
@@ -119,7 +157,7 @@ class _ScriptRun:
                 raise _JumpTaken(step)
             case Block():
                 with self._scope(), self._leaving(step.label):
-                    self._steps(step.body)
+                    self._block(step)
             case Loop():
                 with self._leaving(step.label):
                     while step.condition is None or self._is_true(step.condition):
@@ -225,6 +263,32 @@ class _ScriptRun:
             return None
         rows = read_rows(value, what="value of a variable", bound=1)
         return self.spark.createDataFrame([tuple(each) for each in rows], value.schema)
+
+
+def _handler_of(error: PySparkException, block: Block, around: Sequence[Block]) -> Handler | None:
+    """Return the handler of a block that handles an error: by its condition rather than by its
+    SQLSTATE, and by that rather than by a class of SQLSTATEs.
+
+    Parameters
+    ----------
+    around
+        The blocks whose conditions a handler may name.
+    """
+    condition, sqlstate = (error.getCondition() or "").upper(), (error.getSqlState() or "").upper()
+    declared = {each.name: each.sqlstate for outer in around for each in outer.conditions}
+    is_exception = sqlstate[:2] not in ("00", "01", "02")
+    names = {condition, condition.partition(".")[0]} - declared.keys()
+    names_of_state = {name for name, state in declared.items() if state == sqlstate}
+    of_class = SQL_EXCEPTION if is_exception else NOT_FOUND if sqlstate[:2] == "02" else ""
+    for is_match in (
+        lambda each: not names.isdisjoint(each.names),
+        lambda each: sqlstate in each.sqlstates or not names_of_state.isdisjoint(each.names),
+        lambda each: of_class in each.names,
+    ):
+        handler = next(filter(is_match, block.handlers), None)
+        if handler is not None:
+            return handler
+    return None
 
 
 def _is_query(text: str) -> bool:

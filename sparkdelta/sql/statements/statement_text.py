@@ -42,7 +42,7 @@ from sparkdelta.sql.statements.rewritten_statements import (
     separate_inserts,
 )
 from sparkdelta.sql.statements.script_execution import run_script
-from sparkdelta.sql.statements.sql_functions import create_function
+from sparkdelta.sql.statements.sql_functions import create_function, loading_functions
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.sql.statements.views import create_or_alter_view, create_or_rename_view
 from sparkdelta.table.listing.table_names import (
@@ -93,6 +93,7 @@ def run_sql(
     StatementSyntaxError, DELTA_STATEMENT_NOT_SUPPORTED
         It is one of Delta's statements, and is not understood or not implemented.
     """
+    run = loading_functions(spark, run)
 
     def passed_on() -> DataFrame:
         return run(text, **named) if arguments is None else run(text, arguments, **named)
@@ -114,7 +115,7 @@ def run_sql(
     if named:
         bound = bound.replace("{{", "{").replace("}}", "}")
     parsed = parsed if bound == given else tokenize(bound) or parsed
-    sql, read = SparkSql(spark, run, frames, time_zone), list[Located]()
+    sql, read = SparkSql(spark, run, frames, time_zone, run_of=loading_functions), list[Located]()
     again = partial(run_sql, spark, time_zone=time_zone)
     parser = Parser(parsed.whole, parsed.tokens)
     try:

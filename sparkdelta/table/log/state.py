@@ -32,6 +32,7 @@ from sparkdelta.base.skipping.data_skipping_frames import (
 from sparkdelta.base.skipping.file_mark_frames import FileMarks
 from sparkdelta.base.skipping.path_filter_frames import PathFilter
 from sparkdelta.base.spark.local_data import empty_frame, local_frame
+from sparkdelta.base.spark.session_settings import CharTypes
 from sparkdelta.table.checkpoint.checkpoint_reader import CheckpointReader
 from sparkdelta.table.log.commit_range import DISTINCT_FILES
 from sparkdelta.table.log.local_add_files import LocalAddFiles
@@ -82,6 +83,7 @@ class TableState:
     log: LogReader
     configuration: TableConfiguration
     partition_time_zone: str
+    char_types: CharTypes
     num_files: int | None = None
     cached: CachedAdds | None = None
     known: LocalAddFiles | None = None

@@ -11,10 +11,19 @@ from collections.abc import Set
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    CharType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructType,
+)
 
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.table_schema import as_nullable, nullable_as, quoted, without_void
+from sparkdelta.base.schema.type_folds import types_within
 
 
 def logical_column(column: Column, *, stored: DataType | None, logical: DataType) -> Column:
@@ -61,6 +70,40 @@ def _rebuild(column: Column, stored: DataType, logical: DataType) -> Column:
             column, lambda _, value: _rebuild(value, stored_value, value_type)
         )
     return column
+
+
+def with_padding(column: Column, declared: DataType) -> Column:
+    """Return a column with its CHAR values padded to their length, as Spark reads CHAR columns.
+
+    Parameters
+    ----------
+    declared
+        As `declared_type` returns it.
+    """
+    if isinstance(declared, CharType):
+        is_short = F.char_length(column) < declared.length
+        return F.when(is_short, F.rpad(column, declared.length, " ")).otherwise(column)
+    if not _has_char(declared):
+        return column
+    if isinstance(declared, StructType):
+        for field in declared.fields:
+            if _has_char(field.dataType):
+                value = with_padding(column.getField(field.name), field.dataType)
+                column = column.withField(quoted(field.name), value)
+        return column
+    if isinstance(declared, ArrayType):
+        element = declared.elementType
+        return F.transform(column, lambda value: with_padding(value, element))
+    if isinstance(declared, MapType):
+        keys, values = declared.keyType, declared.valueType
+        if _has_char(keys):
+            column = F.transform_keys(column, lambda key, _: with_padding(key, keys))
+        return F.transform_values(column, lambda _, value: with_padding(value, values))
+    return column
+
+
+def _has_char(declared: DataType) -> bool:
+    return any(isinstance(part, CharType) for _, part in types_within(declared))
 
 
 def has_hidden_values(path: ColumnPath, data_type: DataType, hidden: Set[ColumnPath]) -> bool:

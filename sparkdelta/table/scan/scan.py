@@ -400,6 +400,7 @@ class Scan:
             condition=condition,
             of_changes=self.changes is not None,
             is_streaming=self.is_streaming,
+            char_types=state.char_types,
         )
 
     @property

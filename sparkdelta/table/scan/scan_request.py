@@ -23,12 +23,15 @@ from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.schema.column_mapping import physical_field
 from sparkdelta.base.schema.partition_value_frames import typed_partition_value
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR, declared_type, has_char_type
 from sparkdelta.base.schema.table_schema import as_nullable, nullable_as, quoted, without_void
+from sparkdelta.base.spark.session_settings import CharTypes
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.scan.logical_row_frames import (
     has_hidden_values,
     logical_column,
     with_hidden_values,
+    with_padding,
 )
 from sparkdelta.table.scan.row_names import NO_NAMES, RowNames
 from sparkdelta.table.scan.split_workers import FILE, RowColumn
@@ -121,6 +124,8 @@ class ScanRequest:
         The columns on which Spark must not filter row groups, see `hidden_columns`.
     keeps_not_null
         True if files are read with NOT NULL columns, see `not_null_columns`.
+    char_types
+        How columns declared as CHAR and VARCHAR are read.
     """
 
     configuration: TableConfiguration
@@ -135,6 +140,7 @@ class ScanRequest:
     condition: RowCondition | None = None
     hidden: frozenset[ColumnPath] = frozenset()
     keeps_not_null: bool = False
+    char_types: CharTypes = CharTypes.PLAIN
 
     @property
     def wants_row_tracking(self) -> bool:
@@ -205,7 +211,7 @@ class ScanRequest:
     def output(self) -> StructType:
         """The columns of the result: the table's in the schema's order, then metadata columns."""
         fields = [
-            StructField(field.name, as_nullable(field.dataType), True, _visible_metadata(field))
+            StructField(field.name, as_nullable(field.dataType), True, self._metadata(field))
             for field in self._fields
         ]
         return StructType([*fields, *self._metadata_fields])
@@ -237,7 +243,7 @@ class ScanRequest:
         columns: list[Column | str] = []
         for field in self._fields:
             value, data_type = sources.get(field.name, ("NULL", None))
-            metadata = _visible_metadata(field)
+            metadata = self._metadata(field)
             is_stored = field.name not in self.configuration.partition_columns
             path = (field.name,)
             is_hidden = is_stored and has_hidden_values(path, field.dataType, self.hidden)
@@ -249,10 +255,21 @@ class ScanRequest:
             if isinstance(value, str):
                 value = F.expr(value)
             value = logical_column(value, stored=data_type, logical=field.dataType)
+            if self.char_types is CharTypes.PADDED and has_char_type(field):
+                value = with_padding(value, declared_type(field))
             if is_hidden:
                 value = with_hidden_values(value, path, field.dataType, self.hidden)
             columns.append(value.alias(field.name, metadata=metadata))
         return columns + [self._named(sources[f.name][0], f.name) for f in self._metadata_fields]
+
+    def _metadata(self, field: StructField) -> dict[str, object]:
+        """Return a field's metadata as delta-spark shows it, without what only the log needs."""
+        shown = () if self.char_types is CharTypes.PLAIN else (CHAR_OR_VARCHAR,)
+        return {
+            key: value
+            for key, value in (field.metadata or {}).items()
+            if key in shown or not key.startswith(_INTERNAL_METADATA)
+        }
 
     @staticmethod
     def _named(value: Column | str, name: str) -> Column | str:
@@ -289,12 +306,3 @@ def row_id_columns(action: str = "") -> list[str]:
     """
     prefix = f"{action}." if action else ""
     return [f"{prefix}{field} AS {quoted(column)}" for column, field in ROW_ID_FIELDS.items()]
-
-
-def _visible_metadata(field: StructField) -> dict[str, object]:
-    """Return a field's metadata as delta-spark shows it, without what only the log needs."""
-    return {
-        key: value
-        for key, value in (field.metadata or {}).items()
-        if not key.startswith(_INTERNAL_METADATA)
-    }

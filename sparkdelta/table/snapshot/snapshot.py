@@ -25,7 +25,7 @@ from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.progress import progress
-from sparkdelta.base.spark.session_settings import followed_time_zone
+from sparkdelta.base.spark.session_settings import followed_char_types, followed_time_zone
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.checksum.version_checksum_frames import file_bins
@@ -424,6 +424,7 @@ def open_snapshot(
         _marked(loaded.log) if version is None else loaded.log,
         loaded.configuration,
         _time_zone(partition_time_zone, loaded.configuration),
+        followed_char_types(loaded.configuration.schema),
         loaded.num_files,
         shows_progress=shows_progress,
     )
