@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 from weakref import WeakSet
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.library_sessions import set_up
+from sparkdelta.base.spark.library_sessions import ESCAPED_LITERALS, TIME_ZONE
 from sparkdelta.base.spark.named_source import NamedOnly
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
@@ -147,7 +147,7 @@ def connect_sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
     connection: Any = spark.client._builder
     sibling = cast(SparkSession, ConnectSession(connection=connection))
     try:
-        set_up(sibling, settings)
+        change_settings(sibling, {**settings, ESCAPED_LITERALS: "false"})
         _siblings.add(sibling)
         yield sibling
     finally:
@@ -157,6 +157,50 @@ def connect_sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
         # PySpark closes it again when the session is collected. In 4.0.0, in a thread of gRPC, that
         # waits forever for a request of another session.
         client.close = lambda: None  # type: ignore[method-assign]
+
+
+def settings_of(spark: SparkSession, names: Iterable[str]) -> dict[str, str | None]:
+    """Return settings of a session, with their defaults, in one request; None if the server's
+    version does not have them.
+    """
+    import pyspark.sql.connect.proto as pb2
+
+    option = pb2.ConfigRequest.GetOption(keys=sorted(set(names)))
+    client: Any = spark.client
+    return dict(client.config(pb2.ConfigRequest.Operation(get_option=option)).pairs)
+
+
+def change_settings(sibling: SparkSession, settings: Mapping[str, str]) -> None:
+    """Set the settings of a session of this library that have other values; a setting that the
+    server's version does not have means nothing.
+
+    Raises
+    ------
+    InvalidArgumentError
+        The server refuses one.
+    """
+    before = settings_of(sibling, settings)
+    for key, value in settings.items():
+        current = before.get(key)
+        if current is None or is_same_setting(key, current, value):
+            continue
+        try:
+            sibling.conf.set(key, value)
+        except DeltaError:
+            raise
+        except PySparkException as error:
+            reason = str(error).partition("\n")[0].rstrip(".")
+            problem = f"this needs the value {value}, which the server refuses: {reason}"
+            raise InvalidArgumentError(argument=key, problem=problem) from None
+
+
+def is_same_setting(name: str, value: str, other: str) -> bool:
+    """Return True if two values of a setting mean the same."""
+    one, two = value.upper(), other.upper()
+    return one == two or (name == TIME_ZONE and {one, two} <= _UTC)
+
+
+_UTC = {"UTC", "ETC/UTC", "GMT", "ETC/GMT", "Z", "+00:00"}
 
 
 def is_sibling(spark: SparkSession) -> bool:

@@ -46,6 +46,7 @@ from sparkdelta.table.commit.application_transactions import (
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, modify_files
+from sparkdelta.table.rows.needed_settings import needed_settings
 from sparkdelta.table.rows.row_changes import (
     Stopwatch,
     change_writer,
@@ -108,8 +109,14 @@ def merge(
     transactions = session_transactions()
     if are_committed(snapshot, transactions):
         return _result(spark)
+    needed = needed_settings(
+        snapshot.configuration,
+        [request.source.schema],
+        path=snapshot.path,
+        has_expressions=True,
+    )
     with (
-        engine_of(spark).write_session() as session,
+        engine_of(spark).write_session(needed) as session,
         jobs_of(snapshot.path, snapshot.version),
         staging(spark, snapshot.log.store) as stage,
     ):
