@@ -223,3 +223,62 @@ def test_rows_are_written_once_unless_the_sessions_settings_matter(
     for name in ("same", "time zone", "not ansi"):
         read = read_delta(spark, str(tmp_path / name)).collect()
         assert sorted(map(list, read)) == rows
+
+
+MANY = """
+import json, sys, threading
+from pyspark.sql import SparkSession
+from sparkdelta import DeltaTable, read_delta, write_delta
+from sparkdelta.exceptions import DeltaConcurrentModificationException
+remote, path = sys.argv[1:]
+def session():
+    return SparkSession.builder.remote(remote).create()
+first = session()
+rows = first.range(0, 60, 1, 2).selectExpr("id", "id % 6 AS part", "0L AS n")
+write_delta(rows, path, partition_by=["part"], properties={"delta.enableDeletionVectors": "true"})
+conflicts, failures, lock = [], [], threading.Lock()
+def again(change):
+    for _ in range(50):
+        try:
+            return change()
+        except DeltaConcurrentModificationException as error:
+            with lock:
+                conflicts.append(error.error_class)
+    raise AssertionError("never committed")
+def client(number, spark):
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "UTC" if number % 2 else "Asia/Tokyo")
+        table = DeltaTable.forPath(spark, path)
+        new = spark.range(100 + number * 10, 105 + number * 10)
+        new = new.selectExpr("id", "9L AS part", "0L AS n")
+        again(lambda: write_delta(new, path, mode="append"))
+        again(lambda: table.update(f"part = {number}", {"n": "n + 1"}))
+        source = spark.range(number, 60, 6).selectExpr("id", "id % 6 AS part").alias("s")
+        merge = table.alias("t").merge(source, f"t.id = s.id AND t.part = {number}")
+        again(merge.whenMatchedUpdate(set={"n": "t.n + 1"}).execute)
+        spark.stop()
+    except BaseException as error:
+        with lock:
+            failures.append(repr(error)[:500])
+threads = [threading.Thread(target=client, args=(n, session())) for n in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+rows = sorted(map(list, read_delta(first, path).select("id", "n").collect()))
+history = [row["version"] for row in DeltaTable.forPath(first, path).history().collect()]
+print(json.dumps([failures, rows, sorted(history), len(conflicts)]))
+first.stop()
+"""
+
+
+@pytest.mark.slow
+def test_sessions_of_one_server_write_one_table_at_once(server: str, tmp_path: Path) -> None:
+    failures, rows, history, _ = answer_of(MANY, server, str(tmp_path / "t"))
+    assert not failures
+    appended = [[100 + client * 10 + n, 0] for client in range(6) for n in range(5)]
+    assert rows == sorted([[id_, 2] for id_ in range(60)] + appended)
+    assert history == [*range(1 + 3 * 6)]
+    names = os.listdir(tmp_path / "t" / "_delta_log")
+    assert sorted(name for name in names if name.endswith(".json")) == [
+        f"{version:020d}.json" for version in history
+    ]
+    assert not [name for name in names if ".tmp" in name or "sparkdelta" in name]
