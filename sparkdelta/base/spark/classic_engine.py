@@ -218,6 +218,12 @@ class ClassicEngine(JvmCatalog, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         """
         return jvm.rows_rebound_to(rows, self.spark)
 
+    def rows_in_copy(self, rows: DataFrame) -> DataFrame | None:
+        """Return the rows of the user's session in this `write_session`, if it is a copy of it;
+        only on Spark Connect.
+        """
+        return rows if rows.sparkSession is self.spark else None
+
     def rebind_to_session(self, rows: DataFrame) -> DataFrame:
         """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""
         return jvm.rebound_rows(rows, self.spark)

@@ -15,9 +15,15 @@ from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
 from sparkdelta.base.spark import connect_plans, connect_storage
-from sparkdelta.base.spark.connect_catalog import ConnectCatalog, connect_sibling
+from sparkdelta.base.spark.connect_catalog import (
+    ConnectCatalog,
+    connect_copy,
+    connect_sibling,
+    rows_in_copy,
+)
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
 from sparkdelta.base.spark.library_sessions import (
+    ESCAPED_LITERALS,
     IN_UTC,
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
@@ -135,9 +141,21 @@ class ConnectEngine(ConnectCatalog):
     def write_session(
         self, needed: Mapping[str, str] | None = None
     ) -> AbstractContextManager[SparkSession]:
-        if needed is not None and connect_storage.has_settings(self.spark, needed):
+        if needed is None:
+            return connect_sibling(self.spark, TABLE_SETTINGS)
+        others = connect_storage.other_settings(self.spark, needed)
+        if not others:
             return nullcontext(self.spark)
+        if others.isdisjoint((*TABLE_SETTINGS, ESCAPED_LITERALS)) and self._can_be_copied:
+            return connect_copy(self.spark)
         return connect_sibling(self.spark, TABLE_SETTINGS)
+
+    @property
+    def _can_be_copied(self) -> bool:
+        return hasattr(self.spark, "cloneSession")
+
+    def rows_in_copy(self, rows: DataFrame) -> DataFrame | None:
+        return rows_in_copy(rows, self.spark)
 
     def in_table_session(
         self,

@@ -146,22 +146,25 @@ def hadoop_settings(spark: SparkSession, names: Collection[str]) -> dict[str, st
     }
 
 
-def has_settings(spark: SparkSession, needed: Mapping[str, str]) -> bool:
-    """Return True if a session writes rows as one with these settings does; one request.
+def other_settings(spark: SparkSession, needed: Mapping[str, str]) -> set[str]:
+    """Return the names of settings by which a session writes rows otherwise than one with the
+    needed settings; one request.
 
-    Settings that the server's version does not have, and that `write_parquet` gives as options,
-    do not matter.
+    Settings that the server's version does not have, and those that `write_parquet` gives as
+    options, do not matter.
     """
-    names = {*needed, *COMMITTERS, ESCAPED_LITERALS} - PINNED_SETTINGS
-    found = settings_of(spark, names)
     needed = {**needed, ESCAPED_LITERALS: "false"}
-    return all(
-        value in COMMITTERS[name]
-        if name in COMMITTERS
-        else is_same_setting(name, value, needed[name])
+    found = settings_of(spark, {*needed, *COMMITTERS} - PINNED_SETTINGS)
+    return {
+        name
         for name, value in found.items()
         if value is not None
-    )
+        and not (
+            value in COMMITTERS[name]
+            if name in COMMITTERS
+            else is_same_setting(name, value, needed[name])
+        )
+    }
 
 
 def write_parquet(
@@ -173,7 +176,7 @@ def write_parquet(
     settings: Mapping[str, str],
 ) -> None:
     """Write rows as `JvmScans.write_parquet` does, in a session of this write alone or in the
-    user's, whose settings stay: to stage them, or as data files if it `has_settings`.
+    user's, whose settings stay: to stage them, or as data files if it has no `other_settings`.
 
     Raises
     ------

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, LOG_DIRECTORY
 from sparkdelta.base.spark import worker_python  # noqa: F401 - pickles the package by value
+from sparkdelta.base.spark.connect_catalog import users_session
 from sparkdelta.base.spark.connect_storage import BinaryFiles
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.storage import server_store_workers as workers
@@ -71,7 +72,7 @@ def on_server(spark: SparkSession, function: Callable[[], list[Item]], *, what: 
     """
     task = F.udf(lambda _: outcome(function), _OUTCOME, useArrow=False).asNondeterministic()
     try:
-        frame = spark.range(0, 1, 1, 1).select(task("id").alias("outcome"))
+        frame = users_session(spark).range(0, 1, 1, 1).select(task("id").alias("outcome"))
         [[done]] = read_rows(frame, what=what, bound=1)
     except DeltaError:
         raise
@@ -85,7 +86,11 @@ def on_server(spark: SparkSession, function: Callable[[], list[Item]], *, what: 
         kind, name = done["error"]
         error_class, number, problem = _ERRORS[kind]
         raise error_class(number, problem, name)
-    return [(i["name"], i["size"], i["time"], i["content"]) for i in done["items"]]
+    return [
+        # PySpark 4.0 has a bytearray.
+        (name, size, time, None if content is None else bytes(content))
+        for name, size, time, content in done["items"]
+    ]
 
 
 @dataclass(slots=True)
@@ -106,6 +111,7 @@ class ServerLogStore:
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     _known: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
     _has_workers: bool = field(default=True, init=False, repr=False)
+    _emptied: set[str] = field(default_factory=set, init=False, repr=False)
     _listing: list[FileEntry] | None = field(default=None, init=False, repr=False)
 
     def list_from(self, start: str = "") -> list[FileEntry]:
@@ -278,7 +284,11 @@ class ServerTableFiles:
             self.store._call(workers.delete_table_files, found)
 
     def delete_directory(self, directory: str) -> None:
-        self.store._call(workers.delete_table_directory, self._relative(directory))
+        relative = self._relative(directory)
+        if relative in self.store._emptied:
+            self.store._emptied.remove(relative)
+        else:
+            self.store._call(workers.delete_table_directory, relative)
 
     def copy(self, source: str, target: str) -> None:
         self.store._call(workers.copy_table_file, self._relative(source), self._relative(target))
@@ -287,7 +297,8 @@ class ServerTableFiles:
         for path in (*moves, *moves.values()):
             self._relative(path)
         if moves:
-            self.store._call(workers.move_table_files, dict(moves))
+            gone = self.store._call(workers.move_table_files, dict(moves))
+            self.store._emptied.update(name for name, *_ in gone)
 
     def move_directory(self, source: str, target: str) -> None:
         self.store._call(

@@ -229,10 +229,15 @@ def copy_table_file(store: LogStore, source: str, target: str) -> Iterator[Item]
 
 
 def move_table_files(store: LogStore, moves: Mapping[str, str]) -> Iterator[Item]:
-    """Give files of the table other names, except for those that have them."""
+    """Give files of the table other names, except for those that have them; yield the directories
+    that are gone because they were emptied.
+    """
     files = store.table_files()
     files.move({old: new for old, new in moves.items() if not _is_moved(files, old, new)})
-    yield from ()
+    root = files.table_root.removeprefix("file:")
+    for top in sorted({old.partition("/")[0] for old in moves}):
+        if not os.path.lexists(os.path.join(root, top)):
+            yield top, 0, 0, None
 
 
 def move_table_directory(store: LogStore, source: str, target: str) -> Iterator[Item]:
