@@ -34,10 +34,10 @@ from sparkdelta.base.storage.log_store import (
     temporary_name,
 )
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES
-from sparkdelta.base.storage.server_store_workers import Item, StoreOperation, outcome
+from sparkdelta.base.storage.server_store_workers import DELTA_ERROR, Item, StoreOperation, outcome
 from sparkdelta.base.storage.table_files import relative_directory, relative_path
 from sparkdelta.base.storage.worker_files import StoredEntry, WorkerFiles
-from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError
+from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError, from_message
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -84,6 +84,9 @@ def on_server(spark: SparkSession, function: Callable[[], list[Item]], *, what: 
         raise
     if done["error"]:
         kind, name = done["error"]
+        raised = from_message(name) if kind == DELTA_ERROR else None
+        if raised is not None:
+            raise raised
         error_class, number, problem = _ERRORS[kind]
         raise error_class(number, problem, name)
     return [

@@ -24,13 +24,16 @@ from sparkdelta.base.storage.object_log import S3_SCHEMES, ObjectLogStore
 from sparkdelta.base.storage.s3_requests import open_s3
 from sparkdelta.base.storage.table_files import TableFiles, relative_path
 from sparkdelta.base.storage.worker_files import bucket
-from sparkdelta.exceptions import StorageError, StoreNotWritableError
+from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError
 
 Item: TypeAlias = tuple[str, int, int, "bytes | None"]
 """A file: its name, size in bytes, modification time in milliseconds, and perhaps its contents."""
 
 _MAX_KNOWN_BYTES = 1 << 20
 """The most bytes of small files of a log that are read with its listing."""
+
+DELTA_ERROR = "DeltaError"
+"""The kind of errors of this library in an `outcome`."""
 
 _CHECKPOINT = ".checkpoint."
 
@@ -81,16 +84,18 @@ def open_store(table_root: str, settings: Mapping[str, str]) -> LogStore:
 
 
 def outcome(operation: Callable[[], list[Item]]) -> tuple[list[str], list[Item]]:
-    """Return the items of an operation, or the kind and file name of the error that callers expect
-    instead.
+    """Return the items of an operation; if it fails, the kind of the error, and the name of its
+    file or its text: Spark would run a task that raises an error again.
     """
     try:
         return [], operation()
     except (FileNotFoundError, FileExistsError) as error:
         return [type(error).__name__, str(error.filename or "")], []
+    except DeltaError as error:
+        return [DELTA_ERROR, str(error)], []
     except OSError as error:
         problem = error.strerror or str(error)
-        raise StorageError(path=str(error.filename), problem=problem) from error
+        return [DELTA_ERROR, str(StorageError(path=str(error.filename), problem=problem))], []
 
 
 def survey(store: LogStore) -> Iterator[Item]:

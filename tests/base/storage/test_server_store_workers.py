@@ -11,7 +11,7 @@ from sparkdelta.base.protocol.log_files import staging_directory
 from sparkdelta.base.storage import server_store_workers as workers
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.server_store_workers import StoreOperation, outcome
-from sparkdelta.exceptions import StoreNotWritableError
+from sparkdelta.exceptions import StorageError, StoreNotWritableError, from_message
 
 STAGED = f"{staging_directory('0c3c7a2b-6a1c-4a52-9a0e-5d1f6a0b7c11')}/a/part"
 
@@ -84,6 +84,17 @@ def test_storages_without_a_safe_put_are_refused() -> None:
     for root in ("abfss://c@a.dfs.core.windows.net/t", "hdfs://host/t", "wasb://c@a/t"):
         with pytest.raises(StoreNotWritableError):
             workers.open_store(root, {})
+
+
+def test_a_storage_that_fails_fails_once(tmp_path: Path) -> None:
+    """An error is returned: Spark would run a task that raises it again."""
+    (tmp_path / "_delta_log").write_bytes(b"")
+    ([kind, text], items) = outcome(
+        StoreOperation(f"file:{tmp_path}", {}, workers.overwrite, ("_last_checkpoint", b"{}"))
+    )
+    assert kind == workers.DELTA_ERROR
+    assert isinstance(from_message(text), StorageError)
+    assert not items
 
 
 def contents(root: Path) -> dict[str, bytes]:
