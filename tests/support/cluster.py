@@ -82,7 +82,7 @@ class Cluster:
                 *arguments,
             ],
             cwd=self.scratch,
-            env=_environment(self.python),
+            env=spark_environment(self.python),
             capture_output=True,
             text=True,
             check=False,
@@ -93,7 +93,7 @@ class Cluster:
 @contextmanager
 def standalone_cluster(scratch: Path) -> Iterator[Cluster]:
     """A cluster on this machine, which is gone afterwards."""
-    python = _bare_python(scratch)
+    python = bare_python(scratch)
     package = Path(shutil.make_archive(str(scratch / "sparkdelta"), "zip", ROOT, "sparkdelta"))
     with ExitStack() as stack:
         local = ("--host", "127.0.0.1", "--webui-port", "0")
@@ -111,7 +111,7 @@ def standalone_cluster(scratch: Path) -> Iterator[Cluster]:
         yield Cluster(url, python, package, scratch)
 
 
-def _bare_python(scratch: Path) -> Path:
+def bare_python(scratch: Path) -> Path:
     """Python that reads no .pth files, by which packages are installed for development."""
     packages = scratch / "packages"
     packages.mkdir()
@@ -127,7 +127,7 @@ def _bare_python(scratch: Path) -> Path:
     return program
 
 
-def _environment(python: Path) -> dict[str, str]:
+def spark_environment(python: Path) -> dict[str, str]:
     ours = ("SPARK_", "PYSPARK_", "PYTHONPATH")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {
@@ -147,7 +147,7 @@ def _start(stack: ExitStack, python: Path, log: Path, role: str, *arguments: str
             *arguments,
         ],
         env={
-            **_environment(python),
+            **spark_environment(python),
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": _SHORT_LIVED,
         },

@@ -34,6 +34,21 @@ WRITE_SETTINGS = {
 }
 """Settings that data files depend on and that have no write option."""
 
+PINNED_SETTINGS = {
+    "spark.sql.sources.partitionOverwriteMode", "spark.sql.files.maxRecordsPerFile",
+}  # fmt: skip
+"""`WRITE_SETTINGS` without a meaning for writers of a new directory with `maxRecordsPerFile`."""
+
+TIMESTAMP_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType", "spark.sql.parquet.int96RebaseModeInWrite",
+}  # fmt: skip
+CALENDAR_SETTINGS = {"spark.sql.parquet.datetimeRebaseModeInWrite"}
+VARIANT_SETTINGS = {
+    "spark.sql.variant.writeShredding.enabled", "spark.sql.parquet.annotateVariantLogicalType",
+}  # fmt: skip
+"""`WRITE_SETTINGS` for files with values of some types: timestamps with a time zone; these and
+dates; variants."""
+
 WRITE_OPTIONS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
@@ -44,7 +59,7 @@ the job commits, even after a failed attempt.
 
 _COMMIT_PROTOCOL = "spark.sql.sources.commitProtocolClass"
 _COMMITTER = "spark.sql.parquet.output.committer.class"
-_COMMITTERS = {
+COMMITTERS = {
     _COMMIT_PROTOCOL: (
         "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
         "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
@@ -64,8 +79,8 @@ def committer_settings(setting: Callable[[str, str], str]) -> dict[str, str]:
 
     `setting` returns a setting of the session, or its second argument if it is not set.
     """
-    configured = {key: setting(key, classes[0]) for key, classes in _COMMITTERS.items()}
-    return {k: v if v in _COMMITTERS[k] else _COMMITTERS[k][0] for k, v in configured.items()}
+    configured = {key: setting(key, classes[0]) for key, classes in COMMITTERS.items()}
+    return {k: v if v in COMMITTERS[k] else COMMITTERS[k][0] for k, v in configured.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from sparkdelta.base.spark.spark_engine import Ability
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.base.storage.worker_files import setting_names
+from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -105,6 +105,14 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
     def driver_files(self, hadoop_conf: Mapping[str, str]) -> HadoopFiles:
         """Return access to files of any storage from the driver."""
         return HadoopFiles(self.spark, hadoop_conf)
+
+    def reachable_files(
+        self, files: WorkerFiles, table_root: str, hadoop_conf: Mapping[str, str]
+    ) -> StoredFiles:
+        """Return a table's files as the driver reaches them: on HDFS, through its JVM; on Spark
+        Connect, by tasks on the server.
+        """
+        return files if files.is_near(table_root) else self.driver_files(hadoop_conf)
 
     @property
     def _calls_back(self) -> bool:
@@ -182,10 +190,17 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
             else:
                 jvm.clear_active_session(self.spark)
 
-    def write_session(self) -> AbstractContextManager[SparkSession]:
+    def write_session(
+        self,
+        needed: Mapping[str, str] | None = None,  # noqa: ARG002 - expressions are rebound
+    ) -> AbstractContextManager[SparkSession]:
         """Yield the session that reads and writes a table during a write: the user's; on Spark
-        Connect another one, in which a table's SQL expressions do not depend on the user's
-        settings.
+        Connect, another one if the user's has other settings than the write needs.
+
+        Parameters
+        ----------
+        needed
+            Settings that the rows and files of the write depend on; by default, all that ours do.
         """
         return nullcontext(self.spark)
 
@@ -202,6 +217,12 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         requires the ability "move frames".
         """
         return jvm.rows_rebound_to(rows, self.spark)
+
+    def rows_in_copy(self, rows: DataFrame) -> DataFrame | None:
+        """Return the rows of the user's session in this `write_session`, if it is a copy of it;
+        only on Spark Connect.
+        """
+        return rows if rows.sparkSession is self.spark else None
 
     def rebind_to_session(self, rows: DataFrame) -> DataFrame:
         """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""

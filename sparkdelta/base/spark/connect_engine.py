@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,10 +15,15 @@ from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
 from sparkdelta.base.spark import connect_plans, connect_storage
-from sparkdelta.base.spark.connect_catalog import ConnectCatalog, connect_sibling
+from sparkdelta.base.spark.connect_catalog import (
+    ConnectCatalog,
+    connect_copy,
+    connect_sibling,
+    rows_in_copy,
+)
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
-from sparkdelta.base.spark.connect_storage import ConnectLogStore
 from sparkdelta.base.spark.library_sessions import (
+    ESCAPED_LITERALS,
     IN_UTC,
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
@@ -29,11 +32,10 @@ from sparkdelta.base.spark.library_sessions import (
     session_time_zone,
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
+from sparkdelta.base.spark.server_store import ServerFiles, ServerLogStore
 from sparkdelta.base.spark.spark_engine import Ability
-from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.base.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
-from sparkdelta.base.storage.worker_files import setting_names
+from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
 
 
 def _refused(ability: Ability) -> Callable[..., Any]:
@@ -112,28 +114,23 @@ class ConnectEngine(ConnectCatalog):
             rows, directory, partition_by=partition_by, options=options, settings=settings
         )
 
-    def open_log(
+    def reachable_files(
         self,
-        path: str,
-        hadoop_conf: Mapping[str, str],  # noqa: ARG002 - not supported
-    ) -> LogStore:
-        return ConnectLogStore(self.spark, path)
+        files: WorkerFiles,
+        table_root: str,  # noqa: ARG002 - all are on the server
+        hadoop_conf: Mapping[str, str],  # noqa: ARG002 - the workers have what they need
+    ) -> StoredFiles:
+        return ServerFiles(self.spark, files)
+
+    def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
+        """Return a store whose operations run on the server."""
+        root = connect_storage.qualified_root(self.spark, path)
+        settings = self.hadoop_settings(setting_names(root), hadoop_conf)
+        return ServerLogStore(self.spark, root, settings)
 
     def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
-        """Return a store with which the client itself commits."""
-        scheme = path.partition(":")[0] if _HAS_SCHEME(path) else "file"
-        store: LogStore
-        if scheme in OBJECT_SCHEMES:
-            root = path.rstrip("/")
-            settings = self.hadoop_settings(setting_names(root), hadoop_conf)
-            store = ObjectLogStore(root, open_objects(root, settings))
-        elif scheme == "file":
-            plain = re.sub("^file:/+", "/", path)
-            store = LocalLogStore(f"file:{os.path.abspath(plain)}")
-        else:
-            store = ConnectLogStore(self.spark, path)
-            store.check_writable()  # always raises
-        connect_storage.check_same_log(self.spark, store)
+        store = self.open_log(path, hadoop_conf)
+        store.check_writable()
         return store
 
     def log_session(self) -> AbstractContextManager[SparkSession]:
@@ -141,8 +138,24 @@ class ConnectEngine(ConnectCatalog):
             self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
         )
 
-    def write_session(self) -> AbstractContextManager[SparkSession]:
+    def write_session(
+        self, needed: Mapping[str, str] | None = None
+    ) -> AbstractContextManager[SparkSession]:
+        if needed is None:
+            return connect_sibling(self.spark, TABLE_SETTINGS)
+        others = connect_storage.other_settings(self.spark, needed)
+        if not others:
+            return nullcontext(self.spark)
+        if others.isdisjoint((*TABLE_SETTINGS, ESCAPED_LITERALS)) and self._can_be_copied:
+            return connect_copy(self.spark)
         return connect_sibling(self.spark, TABLE_SETTINGS)
+
+    @property
+    def _can_be_copied(self) -> bool:
+        return hasattr(self.spark, "cloneSession")
+
+    def rows_in_copy(self, rows: DataFrame) -> DataFrame | None:
+        return rows_in_copy(rows, self.spark)
 
     def in_table_session(
         self,
@@ -230,6 +243,3 @@ class ConnectEngine(ConnectCatalog):
     def _is_retyped(self, condition: str) -> bool:
         is_usual = str(self.spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"
         return not is_usual and "timestamp" in condition.lower()
-
-
-_HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match

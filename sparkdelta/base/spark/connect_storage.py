@@ -1,13 +1,12 @@
-"""Log store and Parquet scans through Spark Connect, where the client has neither a JVM nor access
-to the storage.
-"""
+"""Reads and writes of Spark's file sources through Spark Connect."""
 
 from __future__ import annotations
 
 import errno
+import posixpath
+import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -16,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.base.parquet.parquet_options import (
+    COMMITTERS,
+    PINNED_SETTINGS,
     WRITE_OPTIONS,
     WRITE_SETTINGS,
     ParquetRelation,
@@ -24,68 +25,35 @@ from sparkdelta.base.parquet.parquet_options import (
 )
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.base.spark.connect_catalog import is_sibling
-from sparkdelta.base.storage.log_store import (
-    FileEntry,
-    LogStore,
-    checked_name,
-    log_path,
-    show_same_log,
+from sparkdelta.base.spark.connect_catalog import (
+    change_settings,
+    is_same_setting,
+    is_sibling,
+    settings_of,
 )
-from sparkdelta.exceptions import (
-    DeltaError,
-    InvalidArgumentError,
-    StorageError,
-    StoreNotWritableError,
-)
+from sparkdelta.base.spark.library_sessions import ESCAPED_LITERALS
+from sparkdelta.base.storage.log_store import FileEntry, log_path
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, StorageError
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
 _TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
 
-@dataclass(slots=True)
-class ConnectLogStore:
-    """`LogStore` over Spark's `binaryFile` source, which reads on the server.
-
-    Spark's file sources ignore names that begin with ``_``, so `_last_checkpoint` is never found
-    and the whole log is listed.
+@dataclass(frozen=True, slots=True)
+class BinaryFiles:
+    """The files of a log through Spark's `binaryFile` source, which ignores names that begin with
+    ``_`` or ``.``.
     """
 
     spark: SparkSession
-    path: str
-    _table_root: str | None = field(default=None, init=False)
-
-    @property
-    def table_root(self) -> str:
-        return self._table_root or self.path.rstrip("/")
-
-    def list_from(self, start: str = "") -> list[FileEntry]:
-        directory, listing = self._list(LOG_DIRECTORY)
-        if directory is not None:
-            self._table_root = directory.removesuffix(f"/{LOG_DIRECTORY}")
-        return [entry for entry in listing if entry.name >= start]
+    table_root: str
 
     def read(self, names: Sequence[str]) -> list[bytes]:
-        return self._read(names, "content")
-
-    def read_start(self, name: str, size: int) -> bytes:
-        return self._read([name], f"substring(content, 1, {int(size)}) AS content")[0]
-
-    def read_from(self, name: str, start: int) -> bytes:
-        return self._read([name], f"substring(content, {int(start) + 1}) AS content")[0]
-
-    def _read(self, names: Sequence[str], content: str) -> list[bytes]:
-        if not names:
-            return []
-        hidden = next((name for name in names if name.startswith("_")), None)
-        if hidden is not None:
-            raise FileNotFoundError(
-                errno.ENOENT, "its name is hidden from Spark's file sources", hidden
-            )
+        """Return the contents of files as `LogStore.read` does."""
         paths = [log_path(self.table_root, name) for name in names]
         try:
-            rows = self._files(paths).selectExpr("path", content).collect()
+            rows = self._files(paths).select("path", "content").collect()
         except DeltaError:
             raise
         except PySparkException as error:
@@ -96,46 +64,37 @@ class ConnectLogStore:
         # An empty file has no row; a missing file fails the query.
         return [contents.get(name.rpartition("/")[2], b"") for name in names]
 
-    def list_directory(self, name: str) -> list[FileEntry]:
-        return self._list(f"{LOG_DIRECTORY}/{checked_name(name)}")[1]
-
-    def _refuse(self, *_: Any, **__: Any) -> Any:
-        raise StoreNotWritableError(
-            path=self.path,
-            reason="A Spark Connect client reads this log through the server, which has no way "
-            "to write a file without overwriting: one of two concurrent commits would be lost",
-            remedy="Write to s3:, s3a:, gs: or a path that client and server share, or from a "
-            "classic Spark session",
-        )
-
-    check_writable = put_if_absent = overwrite = publish = delete = _refuse
-    is_alone = staging_directories = delete_directory = table_files = _refuse
-
-    def _list(self, directory: str) -> tuple[str | None, list[FileEntry]]:
-        """Return the qualified path of a directory of the table, None if it is empty, and its
-        files.
-        """
-        directory_path, listing = None, []
+    def list_directory(self, directory: str) -> list[FileEntry]:
+        """Return the files of a directory of the table, ordered by name."""
+        listing = []
         try:
-            files = self._files([f"{self.path.rstrip('/')}/{directory}"])
+            files = self._files([f"{self.table_root}/{directory}"])
             modified = F.unix_millis("modificationTime").alias("modified")
             rows = files.select("path", "length", modified).collect()
             for path in _empty(files.inputFiles(), [row["path"] for row in rows]):
-                directory_path, _, name = path.rpartition("/")
-                listing.append(FileEntry(name, 0, 0))
+                listing.append(FileEntry(path.rpartition("/")[2], 0, 0))
         except DeltaError:
             raise
         except PySparkException as error:
             if error.getCondition() == _PATH_NOT_FOUND:
-                return None, []
+                return []
             raise self._out_of_reach(error) from None
         for row in rows:
-            directory_path, _, name = row["path"].rpartition("/")
+            name = row["path"].rpartition("/")[2]
             listing.append(FileEntry(name, row["length"], row["modified"]))
-        return directory_path, sorted(listing, key=lambda entry: entry.name)
+        return sorted(listing, key=lambda entry: entry.name)
+
+    def shows(self, name: str) -> bool:
+        """Return True if the server's driver finds a file of the log; starts no job."""
+        try:
+            return bool(self._files([log_path(self.table_root, name)]).inputFiles())
+        except DeltaError:
+            raise
+        except AnalysisException:
+            return False
 
     def _out_of_reach(self, error: PySparkException) -> StorageError:
-        return StorageError(path=self.path, problem=str(error).partition("\n")[0].rstrip("."))
+        return StorageError(path=self.table_root, problem=str(error).partition("\n")[0].rstrip("."))
 
     def _files(self, paths: list[str]) -> DataFrame:
         reader = self.spark.read.format("binaryFile").schema(_BINARY_FILE)
@@ -143,6 +102,30 @@ class ConnectLogStore:
         if len(paths) > 1 or not paths[0].endswith(LOG_DIRECTORY):
             options["__globPaths__"] = "false"
         return reader.options(**options).load(paths)
+
+
+def qualified_root(spark: SparkSession, path: str) -> str:
+    """Return the root of a table as the server's Hadoop qualifies it, without a trailing slash."""
+    if _HAS_SCHEME(path):
+        scheme, _, rest = path.partition(":")
+        if scheme.lower() != "file":
+            return path.rstrip("/")
+        return f"file:{posixpath.normpath('/' + rest.lstrip('/'))}"
+    missing = f"{path.rstrip('/')}/{uuid4()}"
+    reader = spark.read.format("binaryFile").schema(_BINARY_FILE).option("__globPaths__", "false")
+    try:
+        _ = reader.load(missing).schema
+    except DeltaError:
+        raise
+    except AnalysisException as error:
+        place = (error.getMessageParameters() or {}).get("path", "")
+        if error.getCondition() != _PATH_NOT_FOUND or not _HAS_SCHEME(place):
+            raise
+        return plain_path(place.rpartition("/")[0])
+    raise AssertionError
+
+
+_HAS_SCHEME = re.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/").match
 
 
 def _empty(listed: Sequence[str], with_rows: Sequence[str]) -> list[str]:
@@ -163,35 +146,25 @@ def hadoop_settings(spark: SparkSession, names: Collection[str]) -> dict[str, st
     }
 
 
-def check_same_log(spark: SparkSession, store: LogStore) -> None:
-    """Raise if the client's store does not show the same log as the server.
+def other_settings(spark: SparkSession, needed: Mapping[str, str]) -> set[str]:
+    """Return the names of settings by which a session writes rows otherwise than one with the
+    needed settings; one request.
 
-    For a new table, the client writes a probe file, the server looks for it, and the client deletes
-    it.
-
-    Raises
-    ------
-    StoreNotWritableError
-        The logs differ, or it cannot be determined.
+    Settings that the server's version does not have, and those that `write_parquet` gives as
+    options, do not matter.
     """
-    server = ConnectLogStore(spark, store.table_root)
-    # Spark logs a stack trace when it lists a directory that does not exist.
-    is_same = show_same_log(server, store) if store.list_from() else None
-    if is_same is None:
-        probe = f"probe-{uuid4()}.tmp"
-        store.put_if_absent(probe, b"Can the server see this?\n")  # it does not see empty files
-        try:
-            is_same = any(entry.name == probe for entry in server.list_from())
-        finally:
-            store.delete([probe])
-    if not is_same:
-        raise StoreNotWritableError(
-            path=store.table_root,
-            reason="The Spark Connect server and its client do not see the same log, so a "
-            "commit would not be visible to the server",
-            remedy="Write from where the path is the same place, to an object store that both "
-            "reach, or from a classic Spark session",
+    needed = {**needed, ESCAPED_LITERALS: "false"}
+    found = settings_of(spark, {*needed, *COMMITTERS} - PINNED_SETTINGS)
+    return {
+        name
+        for name, value in found.items()
+        if value is not None
+        and not (
+            value in COMMITTERS[name]
+            if name in COMMITTERS
+            else is_same_setting(name, value, needed[name])
         )
+    }
 
 
 def write_parquet(
@@ -202,9 +175,8 @@ def write_parquet(
     options: Mapping[str, str],
     settings: Mapping[str, str],
 ) -> None:
-    """Write rows as `JvmScans.write_parquet` does, in a session of this write alone.
-
-    Rows of the user's session, whose settings stay, can be staged, but not be data files.
+    """Write rows as `JvmScans.write_parquet` does, in a session of this write alone or in the
+    user's, whose settings stay: to stage them, or as data files if it has no `other_settings`.
 
     Raises
     ------
@@ -217,14 +189,14 @@ def write_parquet(
     elif str(session.conf.get(_TIMESTAMP_TYPE)).upper() == "TIMESTAMP_MILLIS":
         problem = "rows are staged, and TIMESTAMP_MILLIS would cut their microseconds off; unset it"
         raise InvalidArgumentError(argument=_TIMESTAMP_TYPE, problem=problem)
-    writer = rows.write.options(**{**options, **WRITE_OPTIONS}).mode("error")
+    options = {"maxRecordsPerFile": "0", **options, **WRITE_OPTIONS}
+    writer = rows.write.options(**options).mode("error")
     writer.partitionBy(*partition_by).parquet(directory)
 
 
 def _prepare_writing(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
-    for key, value in {**WRITE_SETTINGS, **committers, **settings}.items():
-        sibling.conf.set(key, value)
+    change_settings(sibling, {**WRITE_SETTINGS, **committers, **settings})
 
 
 _UNCACHED = "sparkdelta.uncached"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-_TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 
 UTC = "UTC"
 """The time zone of a table's expressions, and of conversions unless an enabled session asks for
@@ -54,7 +54,7 @@ TABLE_SETTINGS = {
     _ANSI: "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
-    _TIME_ZONE: UTC,
+    TIME_ZONE: UTC,
     "spark.sql.caseSensitive": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
@@ -77,7 +77,7 @@ pool of Spark: they take no thread of these pools, as broadcasts and adaptive ex
 
 def session_time_zone(spark: SparkSession) -> str:
     """Return the time zone of a session's casts and literals."""
-    return str(spark.conf.get(_TIME_ZONE))
+    return str(spark.conf.get(TIME_ZONE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Evaluation:
     def settings(self) -> dict[str, str]:
         """All settings of a session that evaluates so."""
         ansi = "true" if self.ansi else "false"
-        return {**TABLE_SETTINGS, _TIME_ZONE: self.time_zone, _ANSI: ansi}
+        return {**TABLE_SETTINGS, TIME_ZONE: self.time_zone, _ANSI: ansi}
 
 
 IN_UTC = Evaluation()
@@ -127,11 +127,11 @@ def set_up(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     """Apply the settings of one of this library's own sessions."""
     for key, value in settings.items():
         sibling.conf.set(key, value)
-    if sibling.conf.get(_ESCAPED_LITERALS) != "false":  # setting it logs a deprecation warning
-        sibling.conf.set(_ESCAPED_LITERALS, "false")
+    if sibling.conf.get(ESCAPED_LITERALS) != "false":  # setting it logs a deprecation warning
+        sibling.conf.set(ESCAPED_LITERALS, "false")
 
 
-_ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
+ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 
 
 _CATALOG = "spark.sql.catalog."

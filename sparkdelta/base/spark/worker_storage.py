@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.spark.server_store import ServerFiles
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
 
@@ -20,11 +22,21 @@ def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str
 
 
 def driver_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> StoredFiles:
-    """Return the table's files as the driver reaches them: on HDFS, through its JVM."""
+    """Return the table's files as the driver reaches them, see `SparkEngine.reachable_files`."""
     files = worker_files(spark, table_root, options)
-    if files.is_near(table_root):
-        return files
-    return engine_of(spark).driver_files(options) or files
+    return engine_of(spark).reachable_files(files, table_root, options)
+
+
+def is_like_workers(files: StoredFiles) -> bool:
+    """Return True if the driver opens files as workers do, and not through its JVM."""
+    return isinstance(files, WorkerFiles | ServerFiles)
+
+
+def table_of(
+    files: StoredFiles, function: Callable[[StoredFiles], pa.Table | None]
+) -> pa.Table | None:
+    """Return the table that a function makes of files, where these are; it can be pickled."""
+    return files.table_of(function) if isinstance(files, ServerFiles) else function(files)
 
 
 def task_count(files: int) -> int:

@@ -30,6 +30,7 @@ from sparkdelta.base.storage.log_store import (
     show_same_log,
 )
 from sparkdelta.base.storage.object_files import (
+    Objects,
     ObjectTableFiles,
     delete_objects,
     delete_objects_below,
@@ -67,7 +68,7 @@ class ObjectLogStore:
     """
 
     table_root: str
-    objects: ObjectStore
+    objects: Objects
     reads: LogStore | None = None
 
     def list_from(self, start: str = "") -> list[FileEntry]:
@@ -103,33 +104,26 @@ class ObjectLogStore:
             )
 
     def put_if_absent(self, name: str, data: Data) -> None:
-        import obstore
-        from obstore.exceptions import AlreadyExistsError, PreconditionError
-
         path = self._path(checked_name(name))
         whole = self._whole(data)
         try:
             with object_errors(self.table_root):
-                obstore.put(self.objects, path, whole, mode="create", use_multipart=False)
-        except (AlreadyExistsError, PreconditionError) as error:
+                self.objects.put(path, whole, mode="create", use_multipart=False)
+        except FileExistsError as error:
             raise already_in_log(name) from error
 
     def overwrite(self, name: str, data: bytes) -> None:
-        import obstore
-
         path = self._path(checked_name(name))
         with object_errors(self.table_root):
-            obstore.put(self.objects, path, data, use_multipart=False)
+            self.objects.put(path, data, use_multipart=False)
 
     def publish(self, source: str, name: str, *, is_new_name: bool = False) -> None:
         """Copy within the store, which may overwrite, if the name is new; else put."""
-        import obstore
-
         source, name = checked_name(source), checked_name(name)
         if is_new_name:
             try:
                 with object_errors(self.table_root):
-                    obstore.copy(self.objects, self._path(source), self._path(name))
+                    self.objects.copy(self._path(source), self._path(name))
             except FileNotFoundError as error:
                 raise not_in_log(source) from error
         else:
@@ -144,30 +138,24 @@ class ObjectLogStore:
         return self._list(self._path(checked_name(name)))
 
     def is_alone(self) -> bool:
-        import obstore
-
         with object_errors(self.table_root):
             return all(
                 found["path"].startswith(self._path(""))
                 or is_write_directory(found["path"].partition("/")[0])
-                for batch in obstore.list(self.objects, chunk_size=_CHUNK_SIZE)  # lazy
+                for batch in self.objects.list(chunk_size=_CHUNK_SIZE)  # lazy
                 for found in batch
             )
 
     def staging_directories(self) -> list[FileEntry]:
-        import obstore
-
         with object_errors(self.table_root):
-            prefixes = obstore.list_with_delimiter(self.objects, LOG_DIRECTORY)["common_prefixes"]
+            prefixes = self.objects.list_with_delimiter(LOG_DIRECTORY)["common_prefixes"]
         names = sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in prefixes)
         return [self._staging_directory(name) for name in names if is_staging_directory(name)]
 
     def _staging_directory(self, name: str) -> FileEntry:
         """Return a prefix as a directory, with the latest modification time of its objects."""
-        import obstore
-
         with object_errors(self.table_root):
-            batches = obstore.list(self.objects, self._path(name))
+            batches = self.objects.list(self._path(name))
             times = [found["last_modified"].timestamp() for batch in batches for found in batch]
         return FileEntry(name, 0, int(max(times, default=0) * 1000))
 
@@ -179,20 +167,16 @@ class ObjectLogStore:
         return ObjectTableFiles(self.table_root, self.objects)
 
     def _read(self, name: str, part: tuple[int, int] | dict[str, int] | None = None) -> bytes:
-        import obstore
-
         options: Any = None if part is None else {"range": part}
         try:
             with object_errors(self.table_root):
-                return bytes(obstore.get(self.objects, self._path(name), options=options).bytes())
+                return bytes(self.objects.get(self._path(name), options=options).bytes())
         except FileNotFoundError as error:
             raise not_in_log(name) from error
 
     def _list(self, directory: str) -> list[FileEntry]:
-        import obstore
-
         with object_errors(self.table_root):
-            objects = obstore.list_with_delimiter(self.objects, directory)["objects"]
+            objects = self.objects.list_with_delimiter(directory)["objects"]
         listing = [object_entry(each, each["path"].rpartition("/")[2]) for each in objects]
         return sorted(listing, key=lambda entry: entry.name)
 

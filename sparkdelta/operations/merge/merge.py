@@ -56,6 +56,7 @@ from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.rows.assigned_row_frames import expressions_of
 from sparkdelta.table.rows.assignments import check_expressions
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, modify_files
+from sparkdelta.table.rows.needed_settings import needed_settings
 from sparkdelta.table.rows.row_changes import (
     Stopwatch,
     open_changeable,
@@ -123,8 +124,14 @@ def merge(
     transactions = session_transactions()
     if are_committed(snapshot, transactions):
         return _result(spark)
+    needed = needed_settings(
+        snapshot.configuration,
+        [request.source.schema],
+        path=snapshot.path,
+        has_expressions=True,
+    )
     with (
-        engine_of(spark).write_session() as session,
+        engine_of(spark).write_session(needed) as session,
         jobs_of(snapshot.path, snapshot.version),
         staging(spark, snapshot.log.store) as stage,
     ):

@@ -15,6 +15,7 @@ from sparkdelta.table.commit.application_transactions import (
     session_transactions,
 )
 from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.rows.needed_settings import needed_settings
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import (
     ChangeResult,
@@ -54,6 +55,7 @@ def change_matching_rows(
     predicate: str,
     names: RowNames,
     watch: Stopwatch,
+    assigns: bool = False,
 ) -> ChangeResult:
     """Find the rows that match a condition, and commit the files written in their place.
 
@@ -65,10 +67,13 @@ def change_matching_rows(
         The condition as history shows it.
     names
         Of the table's rows in the condition.
+    assigns
+        True if rows get values of expressions.
     """
     spark, store = snapshot.log.spark, snapshot.log.store
+    needed = needed_settings(snapshot.configuration, path=snapshot.path, has_expressions=assigns)
     with (
-        engine_of(spark).write_session() as session,
+        engine_of(spark).write_session(needed) as session,
         jobs_of(snapshot.path, snapshot.version),
         staging(spark, store) as stage,
     ):

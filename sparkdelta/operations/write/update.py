@@ -66,6 +66,7 @@ def update(
         predicate=condition_parameter(where),
         names=names,
         watch=watch,
+        assigns=True,
     )
 
 

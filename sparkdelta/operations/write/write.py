@@ -8,6 +8,7 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#change-metadata, PROTOCOL.md#a
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 
@@ -55,6 +56,7 @@ from sparkdelta.table.rows.column_binding import (
 from sparkdelta.table.rows.conformed_row_frames import retyped_rows
 from sparkdelta.table.rows.identity_columns import generated_identities, with_used_identities
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, whole_files
+from sparkdelta.table.rows.needed_settings import needed_settings
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import warn_of_other_files
 from sparkdelta.table.rows.removed_files import commit_tags, files_of_same_partitions
@@ -95,15 +97,15 @@ class WriteResult(Result):
 def write(rows: DataFrame, path: str, options: WriteOptions) -> WriteResult:
     """Write rows and commit them as one version."""
     store = open_log_for_writing(rows.sparkSession, path)
-    with engine_of(rows.sparkSession).write_session() as spark, tables_read(rows) as read:
-        return _write(rows, read, spark, store, options)
+    with tables_read(rows) as read:
+        return _write(rows, read, store, options)
 
 
 def _write(
-    rows: DataFrame, read: TablesRead, spark: SparkSession, store: LogStore, options: WriteOptions
+    rows: DataFrame, read: TablesRead, store: LogStore, options: WriteOptions
 ) -> WriteResult:
     start = time.monotonic_ns()
-    root = store.table_root
+    root, spark = store.table_root, rows.sparkSession
     reads_table = False
     for rewrites in range(_MAX_REWRITES + 1):
         snapshot = find_snapshot(spark, store)
@@ -117,15 +119,16 @@ def _write(
         else:
             reads_table = are_of_table(read, snapshot)
         attempt = _Attempt.of(rows, spark, store, snapshot, options, reads_table=reads_table)
-        try:
-            with jobs_of(root, None if snapshot is None else snapshot.version):
-                files, done = attempt.commit(rows)
-        except MetadataChangedException:
-            # Another write may have used the same identity values; these are in the files already.
-            if not attempt.matched.identities or rewrites == _MAX_REWRITES or reads_table:
-                raise
-            continue
-        run_commit_hooks(done, compacts=True)
+        with engine_of(spark).write_session(attempt.needed_settings(rows)) as session:
+            try:
+                with jobs_of(root, None if snapshot is None else snapshot.version):
+                    files, done = attempt.in_session(session).commit(rows)
+            except MetadataChangedException:
+                # Another write may have used the same identity values, which the files have.
+                if not attempt.matched.identities or rewrites == _MAX_REWRITES or reads_table:
+                    raise
+                continue
+            run_commit_hooks(done, compacts=True)
         return WriteResult(
             version=done.version,
             num_files=files.count,
@@ -177,7 +180,6 @@ class _Attempt:
         change = written_table(rows.schema, options, snapshot, path=root)
         check_managed(change.after.protocol, path=root, has_catalog=has_catalog(store))
         matched = match_rows(rows.schema, change.after, path=root, converts=options.converts)
-        check_expressions(spark, change.after.schema, matched.rules)
         if snapshot is None and where is not None:  # there is nothing to replace
             ignored = (ColumnNotFoundError,) if follows_settings() else ()
             with suppress(*ignored):
@@ -197,6 +199,21 @@ class _Attempt:
             options=options,
             reads_table=reads_table,
         )
+
+    def needed_settings(self, rows: DataFrame) -> Mapping[str, str]:
+        """Return the settings that the write of the rows depends on."""
+        table = self.change.after
+        size = self.options.target_file_size or target_file_size(table.properties)
+        return needed_settings(
+            table, [rows.schema], path=self.store.table_root, target_file_size=size
+        )
+
+    def in_session(self, spark: SparkSession) -> _Attempt:
+        """Return this attempt in the session of the write, in which the table's rules are valid."""
+        check_expressions(spark, self.change.after.schema, self.matched.rules)
+        snapshot = self.snapshot
+        own = None if snapshot is None else snapshot.in_session(spark)
+        return replace(self, spark=spark, snapshot=own)
 
     def commit(self, rows: DataFrame) -> tuple[NewFiles, CommittedTransaction]:
         """Write the rows, and commit them in place of those that they replace."""

@@ -24,7 +24,12 @@ from sparkdelta.base.spark.job_names import named_jobs
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
-from sparkdelta.base.spark.worker_storage import driver_files, worker_files
+from sparkdelta.base.spark.worker_storage import (
+    driver_files,
+    is_like_workers,
+    table_of,
+    worker_files,
+)
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles
 from sparkdelta.exceptions import DriverReadTooLargeError, StorageError
 from sparkdelta.table.log.table_configuration import TableConfiguration
@@ -78,7 +83,7 @@ class FileDescriber:
         None if they are more than `MAX_NEW_FILES`.
         """
         files = driver_files(self.spark, self.table_root, self.options)
-        most = MAX_DRIVER_FOOTERS if isinstance(files, WorkerFiles) else MAX_NEW_FILES
+        most = MAX_DRIVER_FOOTERS if is_like_workers(files) else MAX_NEW_FILES
         few = describe_few_files(files, directory, self._reader(), most)
         if few is not None:
             return few
@@ -134,11 +139,13 @@ def describe_few_files(
 
     None if they are more than `most`, or if the driver cannot reach them.
     """
+
+    def described(near: StoredFiles) -> pa.Table | None:
+        found = near.data_files(directory)
+        return None if len(found) > most else _described(found, replace(reader, files=near))
+
     try:
-        found = files.data_files(directory)
-        if len(found) > most:
-            return None
-        return _described(found, replace(reader, files=files))
+        return table_of(files, described)
     except (OSError, StorageError) as error:
         _LOGGER.info("Executors read the footers in %s; the driver cannot: %s", directory, error)
         return None

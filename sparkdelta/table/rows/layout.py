@@ -26,6 +26,7 @@ from sparkdelta.table.rows.written_row_frames import physical_rows, written_rows
 from sparkdelta.table.scan.stored_row_frames import without_void_columns
 
 _SHUFFLED_BYTES_PER_BYTE = 2  # rows that are shuffled are larger than in columns, by about so much
+FIELD_ID_SETTING = "spark.sql.parquet.fieldId.write.enabled"
 _SHUFFLE_SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.coalescePartitions.enabled": "true",
@@ -101,7 +102,7 @@ def lay_out(
             fields += [field for field in stored.fields if field.name in names]
         ids = row_tracking_ids(table.iceberg_version, table.row_tracking)
         laid_out = physical_rows(laid_out, fields, [*file_columns, *directories], ids)
-    return LaidOutRows(laid_out, directories, _settings(table, target_file_size))
+    return LaidOutRows(laid_out, directories, write_settings(table, target_file_size))
 
 
 def directory_names(table: TableConfiguration) -> dict[str, str]:
@@ -139,8 +140,9 @@ def placed_file(written: str, table: TableConfiguration, *, is_change_data: bool
     return "/".join([*names, name])
 
 
-def _settings(table: TableConfiguration, target_file_size: int | None) -> Mapping[str, str]:
-    ids = {"spark.sql.parquet.fieldId.write.enabled": str(table.is_mapped).lower()}
+def write_settings(table: TableConfiguration, target_file_size: int | None) -> Mapping[str, str]:
+    """Return Spark's settings for a write, see `LaidOutRows`."""
+    ids = {FIELD_ID_SETTING: str(table.is_mapped).lower()}
     if target_file_size is None:
         return ids
     size = target_file_size * _SHUFFLED_BYTES_PER_BYTE

@@ -38,9 +38,14 @@ from sparkdelta.base.spark.driver import read_row, read_rows, read_table
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
-from sparkdelta.base.spark.worker_storage import worker_files
+from sparkdelta.base.spark.worker_storage import (
+    driver_files,
+    is_like_workers,
+    table_of,
+    worker_files,
+)
 from sparkdelta.base.storage.table_files import TableFiles
-from sparkdelta.base.storage.worker_files import StoredFiles
+from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError
 from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.rows.modified_file_actions import action_rows, adds_before, new_actions
@@ -97,6 +102,7 @@ class _Limits(NamedTuple):
     vectors: int
 
 
+_NEAR = _Limits(MAX_READ_POSITIONS, MAX_READ_FILES, MAX_READ_VECTORS)
 _FAR = _Limits(10_000_000, MAX_TOUCHED_FILES, MAX_TOUCHED_FILES)
 """The limits on storages that workers may not reach, such as HDFS."""
 
@@ -309,10 +315,16 @@ class _Touching:
         if len(stored) > limits.vectors:
             return None
         parts = np.split(row_indexes, starts)
-        touched = (
+        touched = [
             (adds[key], chunks_of_rows(part)) for key, part in zip(distinct, parts, strict=False)
-        )
-        return pa.Table.from_pylist(list(self._writer(files).write(touched)), TOUCHED_ARROW)
+        ]
+        writer = self._writer(self._worker_files())
+
+        def written(near: StoredFiles) -> pa.Table:
+            rows = replace(writer, files=near).write(touched)
+            return pa.Table.from_pylist(list(rows), TOUCHED_ARROW)
+
+        return table_of(files, written)
 
     def _read_positions(self, positions: pa.Table | DataFrame, bound: int) -> pa.Table:
         if isinstance(positions, pa.Table):
@@ -364,10 +376,8 @@ class _Touching:
         )
         tasks = max(num_bytes // _TASK_BYTES, engine_of(self.stage.spark).parallelism)
         rows = rows.repartition(tasks, FILE_KEY).sortWithinPartitions(FILE_KEY)
-        log = self.snapshot.log
-        files = worker_files(self.stage.spark, log.store.table_root, log.options)
         with worker_python(self.stage.spark):
-            written = write_deletion_vectors(rows, self._writer(files))
+            written = write_deletion_vectors(rows, self._writer(self._worker_files()))
         self.stage.write_parquet(written, "touched", WRITE_OPTIONS)
         frame, _ = self.stage.read_parquet("touched", TOUCHED)
         try:
@@ -389,11 +399,12 @@ class _Touching:
     def _driver_files(self) -> tuple[StoredFiles, _Limits]:
         """Return the driver's access to the table's files, and the limits of its work."""
         log = self.snapshot.log
-        files = worker_files(self.stage.spark, log.store.table_root, log.options)
-        if files.is_near(log.store.table_root):
-            return files, _Limits(MAX_READ_POSITIONS, MAX_READ_FILES, MAX_READ_VECTORS)
-        through_jvm = engine_of(self.stage.spark).driver_files(log.options)
-        return through_jvm or files, _FAR
+        files = driver_files(self.stage.spark, log.store.table_root, log.options)
+        return files, _NEAR if is_like_workers(files) else _FAR
+
+    def _worker_files(self) -> WorkerFiles:
+        log = self.snapshot.log
+        return worker_files(self.stage.spark, log.store.table_root, log.options)
 
     def _writer(self, files: StoredFiles) -> DeletionVectorWriter:
         root = self.snapshot.path

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.table.rows.job_failures import write_failures
 from sparkdelta.table.snapshot.staging import Staging, staging
@@ -28,8 +29,9 @@ def computed_once(rows: DataFrame, stage: Staging, part: str) -> DataFrame:
 @contextmanager
 def staged_rows(rows: DataFrame, spark: SparkSession, store: LogStore) -> Iterator[DataFrame]:
     """Yield the rows as a DataFrame that the `write_session` can write."""
-    if rows.sparkSession is spark:
-        yield rows
+    known = _known_rows(rows, spark)
+    if known is not None:
+        yield known
         return
     with staging(rows.sparkSession, store) as stage:
         yield rows_in_session(rows, spark, stage)
@@ -37,7 +39,13 @@ def staged_rows(rows: DataFrame, spark: SparkSession, store: LogStore) -> Iterat
 
 def rows_in_session(rows: DataFrame, spark: SparkSession, stage: Staging) -> DataFrame:
     """Return the rows as a DataFrame of a `write_session`; rows of another session are staged."""
-    if rows.sparkSession is spark:
-        return rows
+    known = _known_rows(rows, spark)
+    if known is not None:
+        return known
     with write_failures(stage.store.table_root):
         return replace(stage, spark=spark).stage_rows(rows, f"rows-{uuid4()}")
+
+
+def _known_rows(rows: DataFrame, spark: SparkSession) -> DataFrame | None:
+    """Return the rows as a DataFrame of a session; None if they must be staged for it."""
+    return rows if rows.sparkSession is spark else engine_of(spark).rows_in_copy(rows)

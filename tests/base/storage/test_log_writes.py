@@ -23,11 +23,11 @@ from sparkdelta.base.protocol.log_files import (
     staged_data_directory,
     staging_directory,
 )
-from sparkdelta.base.spark.connect_storage import ConnectLogStore
+from sparkdelta.base.spark.connect_storage import BinaryFiles
 from sparkdelta.base.storage import local_log
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.exceptions import InvalidArgumentError, StorageError, StoreNotWritableError
+from sparkdelta.exceptions import InvalidArgumentError, StoreNotWritableError
 from tests.support.spark_jobs import no_jobs
 from tests.support.stored_logs import FILES, ON_HDFS, Directory, put_time, uri
 
@@ -309,26 +309,10 @@ def test_a_mount_of_hdfs(spark: SparkSession, log: Directory) -> None:
     assert not leftovers(log)
 
 
-def test_connect_is_refused() -> None:
-    store = ConnectLogStore(None, "/t")  # type: ignore[arg-type]
-    for verb in (
-        store.check_writable,
-        lambda: store.put_if_absent("x", b""),
-        lambda: store.overwrite("x", b""),
-        lambda: store.publish("x", "y"),
-        lambda: store.delete(["x"]),
-        lambda: store.staging_directories(),
-        lambda: store.delete_directory("x"),
-        store.table_files,
-    ):
-        with pytest.raises(StorageError):
-            verb()
-
-
 class _Files:
     """A frame of Spark's file source, which shows a file of one byte and none without bytes."""
 
-    def selectExpr(self, *_: str) -> _Files:
+    def select(self, *_: str) -> _Files:
         return self
 
     def collect(self) -> list[dict[str, object]]:
@@ -336,10 +320,6 @@ class _Files:
 
 
 def test_connect_reads_files_of_no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ConnectLogStore, "_files", lambda *_: _Files())
-    store = ConnectLogStore(None, "/t")  # type: ignore[arg-type]
-    assert store.read([]) == []
-    assert store.read(["empty", "a"]) == [b"", b"1"]
-    with pytest.raises(FileNotFoundError) as raised:
-        store.read(["a", "_last_checkpoint"])
-    assert raised.value.filename == "_last_checkpoint"
+    monkeypatch.setattr(BinaryFiles, "_files", lambda *_: _Files())
+    files = BinaryFiles(None, "/t")  # type: ignore[arg-type]
+    assert files.read(["empty", "a"]) == [b"", b"1"]

@@ -14,6 +14,7 @@ import pytest
 from sparkdelta.base.protocol.log_files import data_directory, staging_directory
 from sparkdelta.base.storage import object_log
 from sparkdelta.base.storage.object_log import ObjectLogStore, open_objects
+from sparkdelta.base.storage.s3_requests import open_s3
 from sparkdelta.exceptions import InvalidArgumentError, StorageError, StoreNotWritableError
 from tests.base.storage.test_log_writes import OUTSIDE, SPECIAL
 from tests.support.commits import append, create, latest
@@ -24,11 +25,14 @@ obstore = pytest.importorskip("obstore")
 pytestmark = pytest.mark.full  # the server takes seconds to start
 
 
-@pytest.fixture(params=["s3a", "root of a bucket"])
+@pytest.fixture(
+    params=["s3a", "standard library", "standard library, root of a bucket", "root of a bucket"]
+)
 def store(s3: dict[str, str], request: pytest.FixtureRequest) -> ObjectLogStore:
-    """An empty log."""
+    """An empty log, by each client."""
     root = f"s3a://{BUCKET}" if "bucket" in request.param else f"s3a://{BUCKET}/a b/{uuid4()}"
-    found = ObjectLogStore(root, open_objects(root, s3))
+    opened = open_s3 if "library" in request.param else open_objects
+    found = ObjectLogStore(root, opened(root, s3))
     for entry in found.list_from():
         found.delete([entry.name])
     return found
@@ -184,12 +188,12 @@ def test_files_beside_the_log_are_noticed(s3: dict[str, str]) -> None:
     assert store.is_alone()
     store.put_if_absent("0.json", b"")
     assert store.is_alone()
-    obstore.put(store.objects, f"{data_directory(str(uuid4()))}/part-0", b"")
+    store.objects.put(f"{data_directory(str(uuid4()))}/part-0", b"", use_multipart=False)
     assert store.is_alone()
     for beside in ("Part-0", "part-0"):  # before and after the log in the order of names
-        obstore.put(store.objects, beside, b"")
+        store.objects.put(beside, b"", use_multipart=False)
         assert not store.is_alone()
-        obstore.delete(store.objects, beside)
+        store.objects.delete(beside)
 
 
 def test_writers_commit(store: ObjectLogStore) -> None:

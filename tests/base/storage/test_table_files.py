@@ -18,7 +18,9 @@ from sparkdelta.base.storage import local_files
 from sparkdelta.base.storage.local_files import LocalTableFiles
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.storage.object_files import Objects
 from sparkdelta.base.storage.object_log import ObjectLogStore, open_objects
+from sparkdelta.base.storage.s3_requests import open_s3
 from sparkdelta.base.storage.table_files import TableFiles, relative_path
 from sparkdelta.exceptions import StorageError
 from tests.support.errors import raises
@@ -69,7 +71,7 @@ def _all_files() -> dict[str, bytes]:
     return {**table, LOG_FILE: b"{}", OUTSIDE: b"", f"{ODD}-2/f": b""}
 
 
-def _on_s3(settings: dict[str, str]) -> Place:
+def _on_s3(settings: dict[str, str], opened: Callable[..., Objects]) -> Place:
     import obstore
 
     above = f"s3a://{BUCKET}/{uuid4()}"
@@ -82,7 +84,7 @@ def _on_s3(settings: dict[str, str]) -> Place:
         return {path: bytes(obstore.get(objects, path).bytes()) for path in paths}
 
     root = f"{above}/{ODD}"
-    return Place(ObjectLogStore(root, open_objects(root, settings)).table_files(), contents)
+    return Place(ObjectLogStore(root, opened(root, settings)).table_files(), contents)
 
 
 def _objects_on_disk(root: str) -> ObjectLogStore:
@@ -98,6 +100,7 @@ def _objects_on_disk(root: str) -> ObjectLogStore:
         "objects",
         pytest.param("hdfs", marks=pytest.mark.oracle),
         pytest.param("s3", marks=pytest.mark.full),
+        pytest.param("s3 by the standard library", marks=pytest.mark.full),
     ]
 )
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
@@ -105,8 +108,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
         return _on_disk(tmp_path, LocalLogStore)
     if request.param == "objects":
         return _on_disk(tmp_path, _objects_on_disk)
-    if request.param == "s3":
-        return _on_s3(request.getfixturevalue("s3"))
+    if "s3" in request.param:
+        opened = open_s3 if "library" in request.param else open_objects
+        return _on_s3(request.getfixturevalue("s3"), opened)
     spark = request.getfixturevalue("spark")
     above: Directory = tmp_path
     if request.param == "hdfs":

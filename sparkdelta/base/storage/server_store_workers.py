@@ -1,0 +1,263 @@
+"""Operations on a table's storage that one task runs on a server.
+
+Spark may run a task twice. An operation that has been done is done: it finds its own work, and is
+neither a conflict with itself nor an error.
+
+References
+----------
+PROTOCOL.md#delta-log-entries, PROTOCOL.md#last-checkpoint-file
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT
+from sparkdelta.base.storage.local_log import LocalLogStore
+from sparkdelta.base.storage.log_store import FileEntry, LogStore
+from sparkdelta.base.storage.object_files import object_errors
+from sparkdelta.base.storage.object_log import S3_SCHEMES, ObjectLogStore
+from sparkdelta.base.storage.s3_requests import open_s3
+from sparkdelta.base.storage.table_files import TableFiles, relative_path
+from sparkdelta.base.storage.worker_files import bucket
+from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError
+
+Item: TypeAlias = tuple[str, int, int, "bytes | None"]
+"""A file: its name, size in bytes, modification time in milliseconds, and perhaps its contents."""
+
+_MAX_KNOWN_BYTES = 1 << 20
+"""The most bytes of small files of a log that are read with its listing."""
+
+DELTA_ERROR = "DeltaError"
+"""The kind of errors of this library in an `outcome`."""
+
+_CHECKPOINT = ".checkpoint."
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOperation:
+    """A function of a table's storage that can be pickled and be called on a worker.
+
+    Attributes
+    ----------
+    function
+        A function of the log store and `arguments`, which returns items.
+    settings
+        Hadoop's settings of object stores, see `worker_files.setting_names`.
+    """
+
+    table_root: str
+    settings: Mapping[str, str]
+    function: Callable[..., Iterable[Item]]
+    arguments: tuple[Any, ...] = ()
+
+    def __call__(self) -> list[Item]:
+        store = open_store(self.table_root, self.settings)
+        return list(self.function(store, *self.arguments))
+
+
+def open_store(table_root: str, settings: Mapping[str, str]) -> LogStore:
+    """Return the store of a table's log where it is."""
+    scheme = table_root.partition(":")[0]
+    if scheme == "file":
+        return LocalLogStore(table_root)
+    if scheme in S3_SCHEMES:
+        with object_errors(table_root):
+            return ObjectLogStore(table_root, open_s3(table_root, settings))
+    with suppress(ImportError):
+        from obstore.store import GCSStore
+
+        if scheme == "gs":
+            place, _, prefix = table_root.removeprefix("gs://").partition("/")
+            return ObjectLogStore(table_root, GCSStore(bucket(place), prefix=prefix or None))
+    raise StoreNotWritableError(
+        path=table_root,
+        reason=f"The workers of the Spark Connect server have no client for {scheme}: that creates "
+        "a file without overwriting, so one of two concurrent commits would be lost",
+        remedy="Write to a path of the server's disk or to S3, install obstore on the server for "
+        "GCS, or use a classic Spark session",
+    )
+
+
+def outcome(operation: Callable[[], list[Item]]) -> tuple[list[str], list[Item]]:
+    """Return the items of an operation; if it fails, the kind of the error, and the name of its
+    file or its text: Spark would run a task that raises an error again.
+    """
+    try:
+        return [], operation()
+    except (FileNotFoundError, FileExistsError) as error:
+        return [type(error).__name__, str(error.filename or "")], []
+    except DeltaError as error:
+        return [DELTA_ERROR, str(error)], []
+    except OSError as error:
+        problem = error.strerror or str(error)
+        return [DELTA_ERROR, str(StorageError(path=str(error.filename), problem=problem))], []
+
+
+def survey(store: LogStore) -> Iterator[Item]:
+    """Yield all files of the log, with the contents of `_last_checkpoint` and of the small commits
+    and checksums after the last checkpoint.
+    """
+    listing = store.list_from()
+    names, left = [], _MAX_KNOWN_BYTES
+    for entry in reversed(listing):
+        if _CHECKPOINT in entry.name:
+            break
+        if entry.name.endswith((".json", ".crc")):
+            left -= entry.size_bytes
+            if left < 0:
+                break
+            names.append(entry.name)
+    contents = {}
+    for name in [*names, LAST_CHECKPOINT]:
+        with suppress(FileNotFoundError):
+            contents[name] = store.read([name])[0]
+    for entry in listing:
+        name, size, time, _ = _item(entry)
+        yield name, size, time, contents.get(name)
+
+
+def read(store: LogStore, names: Sequence[str]) -> Iterator[Item]:
+    """Yield the contents of files."""
+    for name, data in zip(names, store.read(names), strict=True):
+        yield name, len(data), 0, data
+
+
+def read_part(store: LogStore, name: str, start: int, size: int | None) -> Iterator[Item]:
+    """Yield the first bytes of a file, or the bytes from a position on."""
+    data = store.read_from(name, start) if size is None else store.read_start(name, size)
+    yield name, len(data), 0, data
+
+
+def put_if_absent(store: LogStore, name: str, data: bytes) -> Iterator[Item]:
+    """Create a file; one with these contents is the work of an earlier run."""
+    try:
+        store.put_if_absent(name, data)
+    except FileExistsError:
+        if store.read([name]) != [data]:
+            raise
+    yield from ()
+
+
+def join_if_absent(store: LogStore, name: str, parts: Sequence[str]) -> Iterator[Item]:
+    """Create a file of the contents of others, which another operation deletes."""
+    try:
+        store.put_if_absent(name, (data for part in parts for data in store.read([part])))
+    except FileExistsError:
+        if store.read([name]) != [b"".join(store.read(parts))]:
+            raise
+    yield from ()
+
+
+def overwrite(store: LogStore, name: str, data: bytes) -> Iterator[Item]:
+    """Create or replace a file."""
+    store.overwrite(name, data)
+    yield from ()
+
+
+def publish(store: LogStore, source: str, name: str, is_new_name: bool) -> Iterator[Item]:  # noqa: FBT001
+    """Move a file; without the source, one with the name is the work of an earlier run."""
+    try:
+        store.publish(source, name, is_new_name=is_new_name)
+    except FileNotFoundError:
+        with suppress(FileNotFoundError):
+            store.read_start(name, 1)
+            return
+        raise
+    except FileExistsError:
+        if store.read([name]) != store.read([source]):
+            raise
+        store.delete([source])
+    yield from ()
+
+
+def delete(store: LogStore, names: Sequence[str]) -> Iterator[Item]:
+    """Delete files of the log."""
+    store.delete(names)
+    yield from ()
+
+
+def list_directory(store: LogStore, name: str) -> Iterator[Item]:
+    """Yield the files of a directory of the log."""
+    yield from map(_item, store.list_directory(name))
+
+
+def staging_directories(store: LogStore) -> Iterator[Item]:
+    """Yield the staging directories."""
+    yield from map(_item, store.staging_directories())
+
+
+def delete_directory(store: LogStore, name: str) -> Iterator[Item]:
+    """Delete a staging directory."""
+    store.delete_directory(name)
+    yield from ()
+
+
+def is_alone(store: LogStore) -> Iterator[Item]:
+    """Yield an item if the table's root contains nothing but a log."""
+    if store.is_alone():
+        yield "", 0, 0, None
+
+
+def table_file_list(store: LogStore, directory: str) -> Iterator[Item]:
+    """Yield the files below a directory of the table."""
+    yield from map(_item, store.table_files().list_files(directory))
+
+
+def table_file(store: LogStore, path: str) -> Iterator[Item]:
+    """Yield the status of a file of the table, if it exists."""
+    entry = store.table_files().stat(path)
+    if entry is not None:
+        yield _item(entry)
+
+
+def delete_table_files(store: LogStore, paths: Sequence[str]) -> Iterator[Item]:
+    """Delete files of the table."""
+    store.table_files().delete(paths)
+    yield from ()
+
+
+def delete_table_directory(store: LogStore, directory: str) -> Iterator[Item]:
+    """Delete a directory of the table."""
+    store.table_files().delete_directory(directory)
+    yield from ()
+
+
+def copy_table_file(store: LogStore, source: str, target: str) -> Iterator[Item]:
+    """Copy a file of the table."""
+    store.table_files().copy(source, target)
+    yield from ()
+
+
+def move_table_files(store: LogStore, moves: Mapping[str, str]) -> Iterator[Item]:
+    """Give files of the table other names, except for those that have them; yield the directories
+    that are gone because they were emptied.
+    """
+    files = store.table_files()
+    files.move({old: new for old, new in moves.items() if not _is_moved(files, old, new)})
+    root = files.table_root.removeprefix("file:")
+    for top in sorted({old.partition("/")[0] for old in moves}):
+        if not os.path.lexists(os.path.join(root, top)):
+            yield top, 0, 0, None
+
+
+def move_table_directory(store: LogStore, source: str, target: str) -> Iterator[Item]:
+    """Give a directory of the table another name, unless it has it."""
+    files = store.table_files()
+    root = files.table_root.removeprefix("file:")
+    old, new = (os.path.join(root, relative_path(files.table_root, p)) for p in (source, target))
+    if os.path.isdir(old) or not os.path.isdir(new):
+        files.move_directory(source, target)
+    yield from ()
+
+
+def _is_moved(files: TableFiles, source: str, target: str) -> bool:
+    return files.stat(source) is None and files.stat(target) is not None
+
+
+def _item(entry: FileEntry) -> Item:
+    return entry.name, entry.size_bytes, entry.modification_time_ms, None

@@ -1,0 +1,94 @@
+"""The log store of Spark Connect, with operations that run in this process instead of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkdelta.base.spark import server_store
+from sparkdelta.base.spark.connect_storage import BinaryFiles
+from sparkdelta.base.spark.server_store import ServerLogStore
+from sparkdelta.base.storage.server_store_workers import Item, StoreOperation
+from sparkdelta.exceptions import StoreNotWritableError
+
+
+class _Session:
+    """A session of a server on a cluster."""
+
+    conf = SimpleNamespace(get=lambda name, default=None: {"spark.master": "spark://h"}.get(name))
+
+
+@pytest.fixture
+def operations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the operations that ran."""
+    ran: list[str] = []
+
+    def on_server(_: Any, function: Callable[[], list[Item]], *, what: str) -> list[Item]:
+        assert isinstance(function, StoreOperation)
+        ran.append(function.function.__name__)
+        return function()
+
+    monkeypatch.setattr(server_store, "on_server", on_server)
+    return ran
+
+
+def store_of(tmp_path: Path) -> ServerLogStore:
+    session: Any = _Session()
+    return ServerLogStore(session, f"file:{tmp_path}")
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_disk_that_the_driver_does_not_see_is_refused(
+    operations: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_seen: bool
+) -> None:
+    monkeypatch.setattr(BinaryFiles, "shows", lambda *_: is_seen)
+    store = store_of(tmp_path)
+    if is_seen:
+        store.check_writable()
+        store.check_writable()
+        assert operations == ["put_if_absent", "delete"], "once for a session and a table"
+    else:
+        with pytest.raises(StoreNotWritableError):
+            store.check_writable()
+    assert not [*(tmp_path / "_delta_log").iterdir()]
+
+
+def test_storages_without_a_safe_put_are_refused_before_any_request(operations: list[str]) -> None:
+    session: Any = _Session()
+    with pytest.raises(StoreNotWritableError):
+        ServerLogStore(session, "hdfs://host/t").check_writable()
+    assert not operations
+
+
+def test_a_commit_that_no_request_can_hold_is_sent_in_parts(
+    operations: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(server_store, "_MAX_MESSAGE_BYTES", 10)
+    store = store_of(tmp_path)
+    store.put_if_absent("0.json", iter([b"12345678", b"90", b"1234567890123"]))
+    assert operations == ["overwrite"] * 3 + ["join_if_absent", "delete"]
+    assert store.read_start("0.json", 100) == b"12345678901234567890123"
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("0.json", b"another writer's commit")
+    assert [path.name for path in (tmp_path / "_delta_log").iterdir()] == ["0.json"]
+
+
+def test_the_hint_the_listing_and_new_commits_take_one_task(
+    operations: list[str], tmp_path: Path
+) -> None:
+    store = store_of(tmp_path)
+    for name in ("0.json", "1.json", "1.crc", "_last_checkpoint"):
+        store.put_if_absent(name, name.encode())
+    operations.clear()
+    assert store.read(["_last_checkpoint"]) == [b"_last_checkpoint"]
+    names = [entry.name for entry in store.list_from("1")]
+    assert names == ["1.crc", "1.json", "_last_checkpoint"]
+    assert store.read(["1.crc"]) == [b"1.crc"]
+    assert store.read(["0.json", "1.json"]) == [b"0.json", b"1.json"]
+    assert operations == ["survey"]
+    store.put_if_absent("2.json", b"")
+    assert "2.json" in [entry.name for entry in store.list_from()], "each listing is of its time"
