@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
+from uuid import uuid4
 from weakref import WeakSet
 
 from pyspark.errors import AnalysisException
@@ -144,7 +146,9 @@ def connect_sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
     """
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-    connection: Any = spark.client._builder
+    connection: Any = copy(spark.client._builder)
+    # The session's address may name the session.
+    connection._params = {**connection._params, connection.PARAM_SESSION_ID: str(uuid4())}
     sibling = cast(SparkSession, ConnectSession(connection=connection))
     try:
         set_up(sibling, settings)
