@@ -172,7 +172,7 @@ def fail_in_batch(spark: SparkSession, root: str) -> Any:
 
 def test_error_of_a_batch_ends_the_query(server: ConnectServer, tmp_path: Path) -> None:
     message, rows = server.call(fail_in_batch, str(tmp_path))
-    assert re.findall(r"Error: \[(\w+)\]", message)[:1] == ["_LEGACY_ERROR_TEMP_DELTA_0007"]
+    assert re.findall(r"Error: \[(\w+)\]", message)[:1] == ["DELTA_METADATA_MISMATCH"]
     assert rows == [0, 1, 2]
 
 
