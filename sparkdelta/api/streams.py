@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -49,7 +49,7 @@ def read_stream(
     Parameters
     ----------
     spark
-        A classic session.
+        A classic or Spark Connect session.
     path
         The table's root, as any path that Spark can read.
     starting_version
@@ -85,7 +85,7 @@ def read_stream(
     Raises
     ------
     DELTA_STREAM_NOT_SUPPORTED
-        The session is a Spark Connect client, or this version of Spark is not supported.
+        This version of Spark is not supported, or not with limits on Spark Connect.
     DeltaError
         The table cannot be read, or the options contradict each other; see `sparkdelta.exceptions`.
 
@@ -110,7 +110,6 @@ def read_stream(
         read_change_feed=read_change_feed,
         fail_on_data_loss=fail_on_data_loss,
     )
-    _engine_of(spark, "read_stream")
     check_time_zone(spark, partition_time_zone)
     with with_not_found_hint(spark, path):
         return read_stream_of(spark, path, options, partition_time_zone=partition_time_zone)
@@ -142,7 +141,7 @@ def write_stream(
     Parameters
     ----------
     df
-        A streaming DataFrame of a classic session.
+        A streaming DataFrame.
     path
         The table's root; the table is created if it does not exist.
     checkpoint_location
@@ -173,8 +172,6 @@ def write_stream(
     ------
     DELTA_UNSUPPORTED_OUTPUT_MODE
         The output mode is neither ``append`` nor ``complete``.
-    DELTA_STREAM_NOT_SUPPORTED
-        The session is a Spark Connect client.
     InvalidArgumentError
         An argument is invalid, or the DataFrame is not a stream.
 
@@ -241,20 +238,11 @@ def start_stream(
         time_zone=time_zone,
         converts=True,
     )
-    engine, root = _engine_of(df.sparkSession, "write_stream"), checked_path(path)
+    root = checked_path(path)
     checkpoint = checked_path(checkpoint_location, "checkpoint_location")
-
-    follows = follows_settings()
-
-    def write_batch(batch: DataFrame, number: int) -> None:
-        followed = follow_settings(batch.sparkSession if follows else None)
-        with followed, engine.micro_batch(batch) as (rows, query_id):
-            done = write(rows, root, replace(written, txn_app_id=query_id, txn_version=number))
-            if done.version is None:
-                # Committed before a crash: Spark ends a query whose batch keeps no state.
-                rows.write.format("noop").mode("overwrite").save()
-
-    writer = df.writeStream.foreachBatch(write_batch).outputMode(mode)
+    write_batch = _BatchWriter(root, checkpoint, written, follows=follows_settings())
+    function = engine_of(df.sparkSession).stream_function(write_batch)
+    writer = df.writeStream.foreachBatch(function).outputMode(mode)
     writer = writer.option("checkpointLocation", checkpoint)
     if trigger is not None:
         writer = writer.trigger(**trigger)  # type: ignore[arg-type]
@@ -263,9 +251,19 @@ def start_stream(
     return writer.start()
 
 
-def _engine_of(spark: SparkSession, verb: str) -> SparkEngine:
-    engine = engine_of(spark)
-    if not engine.can("run streams"):
-        reason = "on Spark Connect a query's functions run in the server's process"
-        raise DeltaError.of("DELTA_STREAM_NOT_SUPPORTED", verb=verb, reason=reason)
-    return engine
+@dataclass(frozen=True)
+class _BatchWriter:
+    """A function that writes the batches of a query into a table."""
+
+    root: str
+    checkpoint: str
+    options: WriteOptions
+    follows: bool
+
+    def __call__(self, engine: SparkEngine, batch: DataFrame, number: int) -> None:
+        followed = follow_settings(batch.sparkSession if self.follows else None)
+        with followed, engine.micro_batch(batch, self.checkpoint) as (rows, query_id):
+            options = replace(self.options, txn_app_id=query_id, txn_version=number)
+            if write(rows, self.root, options).version is None:
+                # Committed before a crash: Spark ends a query whose batch keeps no state.
+                rows.write.format("noop").mode("overwrite").save()

@@ -16,6 +16,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.delta_package import provide_delta_package
 from sparkdelta.sql.pyspark.pyspark_methods import METHODS
+from sparkdelta.sql.pyspark.pyspark_streaming import foreach_batch
 from sparkdelta.sql.statements.statement_text import run_sql
 
 
@@ -57,7 +58,8 @@ def enable(spark: SparkSession, *, sync_catalog: bool = False) -> SparkSession:
     if sync_catalog and not engine_of(spark).can("describe tables"):
         problem = "a Spark Connect client cannot change the server's catalog; use a classic session"
         raise InvalidArgumentError(argument="sync_catalog", problem=problem)
-    enable_session(spark, METHODS, sync_catalog=sync_catalog)
+    methods = {**METHODS, "DataStreamWriter.foreachBatch": foreach_batch(enable)}
+    enable_session(spark, methods, sync_catalog=sync_catalog)
     provide_delta_package(configure)
     return spark
 

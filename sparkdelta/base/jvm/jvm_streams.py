@@ -9,6 +9,7 @@ when a stream is read, and a Spark without them is refused.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from py4j.java_gateway import JavaClass
@@ -45,8 +46,17 @@ def query_id(spark: SparkSession) -> str:
 class JvmStreams(JvmSession):
     """The part of a classic engine that reads streams."""
 
-    def stream(self, source: StreamSource) -> DataFrame:
+    def stream(
+        self,
+        source: StreamSource,
+        reopen: Callable[[SparkSession], StreamSource],  # noqa: ARG002 - it stays open
+    ) -> DataFrame:
         """Return the streaming DataFrame of a source, which streaming queries call in this process.
+
+        Parameters
+        ----------
+        reopen
+            Opens the source in another process, where queries do not run in this one.
 
         Raises
         ------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -39,7 +40,7 @@ from sparkdelta.base.spark.library_sessions import (
     set_up_for_view,
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
-from sparkdelta.base.spark.spark_engine import Ability
+from sparkdelta.base.spark.spark_engine import Ability, StreamFunction
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
@@ -243,10 +244,25 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
             siblings[key] = sibling
         return siblings[key]
 
+    def stream_function(self, function: StreamFunction) -> Callable[[DataFrame, int], None]:
+        """Return a function for ``foreachBatch`` that calls another one where it can be called,
+        with an engine of that place, the micro-batch and its number.
+        """
+        return functools.partial(function, self)
+
     @contextmanager
-    def micro_batch(self, batch: DataFrame) -> Iterator[tuple[DataFrame, str]]:
+    def micro_batch(
+        self,
+        batch: DataFrame,
+        checkpoint: str,  # noqa: ARG002 - the thread knows the query
+    ) -> Iterator[tuple[DataFrame, str]]:
         """Yield the rows of a micro-batch as a DataFrame of this session, and the id of the
-        streaming query that calls; requires the ability "run streams".
+        streaming query that calls.
+
+        Parameters
+        ----------
+        checkpoint
+            The directory of the query's checkpoint.
         """
         with jvm.same_active_session(self.spark):
             yield self.rebind_to_session(batch), jvm_streams.query_id(self.spark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.connect import readwriter
@@ -19,6 +19,7 @@ from sparkdelta.base.spark.spark_builders import (
     WriterState,
     names_delta_spark,
 )
+from sparkdelta.exceptions import InvalidArgumentError
 
 
 class ConnectBuilders:
@@ -80,10 +81,11 @@ class ConnectBuilders:
         return StreamWriterState(
             rows=cast(DataFrame, ConnectDataFrame(builder._write_stream._child, builder._session)),
             source=write.format or None,
-            options=dict(write.options),
+            options=dict(write.options)
+            | ({"queryName": name} if (name := write.query_name) else {}),
             output_mode=write.output_mode or "append",
             partition_by=tuple(write.partitioning_column_names) or None,
-            trigger=None,
+            trigger=_trigger(write),
         )
 
     def is_clone(self, spark: SparkSession, of: SparkSession) -> bool:
@@ -94,6 +96,23 @@ class ConnectBuilders:
 
     def _rows(self, builder: Builder) -> DataFrame:
         return cast(DataFrame, ConnectDataFrame(builder._df, builder._spark))
+
+
+_TRIGGERS = {
+    "processing_time_interval": "processingTime",
+    "available_now": "availableNow",
+    "once": "once",
+}
+
+
+def _trigger(write: Any) -> dict[str, str | bool] | None:
+    """Return a trigger as the arguments of ``DataStreamWriter.trigger``."""
+    kind = write.WhichOneof("trigger")
+    if kind is None:
+        return None
+    if kind not in _TRIGGERS:
+        raise InvalidArgumentError(argument="trigger", problem=f"{kind} cannot write Delta tables")
+    return {_TRIGGERS[kind]: getattr(write, kind)}
 
 
 def _name(column: Column) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy as shallow_copy
 from dataclasses import dataclass
 from typing import Any, cast
+from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -147,7 +149,9 @@ def connect_sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterato
     """
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-    connection: Any = spark.client._builder
+    connection: Any = shallow_copy(spark.client._builder)
+    # The session's address may name the session.
+    connection._params = {**connection._params, connection.PARAM_SESSION_ID: str(uuid4())}
     sibling = cast(SparkSession, ConnectSession(connection=connection))
     with _released(sibling, spark):
         change_settings(sibling, {**settings, ESCAPED_LITERALS: "false"})

@@ -14,7 +14,7 @@ from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan
 from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
-from sparkdelta.base.spark import connect_plans, connect_storage
+from sparkdelta.base.spark import connect_functions, connect_plans, connect_storage, connect_streams
 from sparkdelta.base.spark.connect_catalog import (
     ConnectCatalog,
     connect_copy,
@@ -33,8 +33,9 @@ from sparkdelta.base.spark.library_sessions import (
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
 from sparkdelta.base.spark.server_store import ServerFiles, ServerLogStore
-from sparkdelta.base.spark.spark_engine import Ability
+from sparkdelta.base.spark.spark_engine import Ability, StreamFunction
 from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.storage.stream_source import StreamSource
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
 
 
@@ -232,13 +233,24 @@ class ConnectEngine(ConnectCatalog):
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         return connect_plans.expression_nodes(frame)
 
+    def stream_function(self, function: StreamFunction) -> Callable[[DataFrame, int], None]:
+        return connect_functions.stream_function(self.spark, function)
+
+    def stream(
+        self, source: StreamSource, reopen: Callable[[SparkSession], StreamSource]
+    ) -> DataFrame:
+        return connect_streams.stream(self.spark, source, reopen)
+
+    @contextmanager
+    def micro_batch(self, batch: DataFrame, checkpoint: str) -> Iterator[tuple[DataFrame, str]]:
+        yield batch, connect_functions.query_id(self.spark, checkpoint)
+
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
     shared_reads = has_cached_read = _refused("call back")
     describe_table = _refused("describe tables")
     define_view = is_temporary_view = parse_view = view_session = _refused("see plans")
     function_text = load_function = store_function = _refused("see plans")
     in_user_session = _refused("move frames")
-    micro_batch = stream = _refused("run streams")
 
     def _is_retyped(self, condition: str) -> bool:
         is_usual = str(self.spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"

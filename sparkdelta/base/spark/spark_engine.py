@@ -6,9 +6,10 @@ Only this room distinguishes the two kinds of sessions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 if TYPE_CHECKING:
     from sparkdelta.base.spark.classic_engine import ClassicEngine
@@ -27,10 +28,14 @@ Ability: TypeAlias = Literal[
     "read cached files",  # again while Spark's cache has their rows
     "read hidden names",  # which begin with _ or .
     "register empty tables",  # managed ones, as long as they have no files
-    "run streams",  # whose functions run in this process
+    "run stream functions",  # in this process
     "see plans",  # that Spark has analyzed
 ]
 """An ability that not every session has: `engine_of(spark).can(...)` asks for it by name."""
+
+
+StreamFunction: TypeAlias = Callable[[Any, DataFrame, int], None]
+"""A function of an engine, a micro-batch and its number. It may be called in another process."""
 
 
 def engine_of(spark: SparkSession) -> SparkEngine:

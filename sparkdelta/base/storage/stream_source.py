@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -34,6 +36,10 @@ class StreamSource(Protocol):
     def limit(self) -> ReadLimit:
         """The default limit of a batch."""
 
+    @property
+    def is_limited(self) -> bool:
+        """True if the user has limited batches."""
+
     def read_available(self, query: str) -> None:
         """Let a query read nothing that comes after its next call of `latest_offset`."""
 
@@ -48,6 +54,11 @@ class StreamSource(Protocol):
 
         They are read by scans for streams.
         """
+
+    def tasks(
+        self, query: str, start: str | None, end: str
+    ) -> list[Callable[[], Iterator[pa.RecordBatch]]]:
+        """Return functions for Python workers, which together read the rows of `batch`."""
 
     def stop(self, query: str) -> None:
         """Release the state of a query."""

@@ -63,6 +63,8 @@ class IndexedFiles:
         if kept is not None:
             return cls(snapshot.version, kept)
         engine = engine_of(log.spark)
+        if not engine.can("call back"):
+            return cls._of_state(snapshot, columns, is_short=True)
         with engine.in_listing_session(compiles=not log.is_small) as session:
             indexed = cls._of_state(snapshot.in_session(session), columns, is_short=True)
         if isinstance(indexed._files, pa.Table):

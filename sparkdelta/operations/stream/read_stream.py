@@ -7,9 +7,12 @@ PROTOCOL.md#add-file-and-remove-file
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -24,7 +27,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.storage.stream_source import ReadLimit
 from sparkdelta.exceptions import DeltaError, VersionNotFoundError
-from sparkdelta.operations.stream.stream_batches import BatchPlanner, QueryState
+from sparkdelta.operations.stream.stream_batches import BatchPlan, BatchPlanner, QueryState
 from sparkdelta.operations.stream.stream_changes import ChangePlanner
 from sparkdelta.operations.stream.stream_offset_rules import BEFORE_FILES, StreamOffset
 from sparkdelta.operations.stream.stream_options import StreamOptions
@@ -64,6 +67,10 @@ class TableStream:
     def limit(self) -> ReadLimit:
         return self.options.limit
 
+    @property
+    def is_limited(self) -> bool:
+        return self.options.is_limited
+
     def read_available(self, query: str) -> None:
         self._state(query).ends_soon = True
 
@@ -85,21 +92,35 @@ class TableStream:
             plan = planner.plan(state, begin, limit)
         if plan.end == begin:
             return start
-        state.planned = (start, plan)
+        state.planned = (None if start is None else begin, plan)
         return plan.end.json
 
     def batch(self, query: str, start: str | None, end: str) -> DataFrame | None:
-        state, planner = self._state(query), self._planner
         with self._jobs():
-            if state.planned is not None:
-                planned_start, plan = state.planned
-                if (planned_start, plan.end.json) == (start, end):
-                    return planner.rows(plan)
-            finish = self._parsed(end)
-            begin = self._parsed(start) if start is not None else self._begin_of(finish)
-            if begin == finish:
-                return None
-            return planner.rows(planner.plan(state, begin, ReadLimit(), finish))
+            plan = self._plan(query, start, end)
+            return None if plan is None else self._planner.rows(plan)
+
+    def tasks(
+        self, query: str, start: str | None, end: str
+    ) -> list[Callable[[], Iterator[pa.RecordBatch]]]:
+        with self._jobs():
+            plan = self._plan(query, start, end)
+            scans = () if plan is None else self._planner.scans(plan)
+            return [task for scan, files in scans for task in scan.distributed().tasks(files)]
+
+    def check_transferable(self) -> None:
+        """Raise if a column's type cannot pass through Python workers."""
+        self._planner.scan.distributed().check_transferable()
+
+    def _plan(self, query: str, start: str | None, end: str) -> BatchPlan | None:
+        state, finish = self._state(query), self._parsed(end)
+        begin = None if start is None else self._parsed(start)
+        if state.planned is not None:
+            planned_begin, plan = state.planned
+            if (planned_begin, plan.end) == (begin, finish):
+                return plan
+        begin = begin or self._begin_of(finish)
+        return None if begin == finish else self._planner.plan(state, begin, ReadLimit(), finish)
 
     def stop(self, query: str) -> None:
         state = self._queries.pop(query, None)
@@ -173,7 +194,19 @@ def read_stream(
         _check_change_feed(opened)
     if options.exclude_regex is not None:
         _check_regex(spark, options.exclude_regex)
-    return engine_of(spark).stream(TableStream(opened, options))
+    source, engine = TableStream(opened, options), engine_of(spark)
+    if not engine.can("run stream functions"):
+        source.check_transferable()
+    reopen = partial(_reopened, path, options, opened.version, partition_time_zone)
+    return engine.stream(source, reopen)
+
+
+def _reopened(
+    path: str, options: StreamOptions, version: Version, time_zone: str, spark: SparkSession
+) -> TableStream:
+    """Open the stream of a table in another process, with the schema of a version."""
+    opened = open_snapshot(spark, path, version=version, partition_time_zone=time_zone)
+    return TableStream(opened, options)
 
 
 def _check_change_feed(opened: Snapshot) -> None:

@@ -101,7 +101,7 @@ class QueryState:
     begin: StreamOffset | None = None
     ends_soon: bool = False
     last: Version | None = None
-    planned: tuple[str | None, BatchPlan] | None = None
+    planned: tuple[StreamOffset | None, BatchPlan] | None = None
     is_checked: bool = False
     _indexed: IndexedFiles | None = None
 
@@ -180,17 +180,24 @@ class BatchPlanner:
 
     def rows(self, plan: BatchPlan) -> DataFrame | None:
         """Return the rows of a batch; None if it reads no file."""
-        scan = self.scan
-        frames = [scan.rows_of(self._listed_for_scan(files)) for files in _distinct(plan.files)]
-        frames += self._changes(plan)
+        frames = [scan.rows_of(files) for scan, files in self.scans(plan)]
         return reduce(DataFrame.unionAll, frames) if frames else None
+
+    def scans(self, plan: BatchPlan) -> list[tuple[Scan, pa.Table | DataFrame]]:
+        """Return the scans of a batch, each with its files."""
+        scan = self.scan
+        of_files = [(scan, self._listed_for_scan(files)) for files in _distinct(plan.files)]
+        return [*of_files, *self._changes(plan)]
 
     def _listed_for_scan(self, files: pa.Table) -> pa.Table:
         """Return files with the columns that the scan needs."""
         return files.drop_columns([VERSION])
 
-    def _changes(self, plan: BatchPlan) -> list[DataFrame]:  # noqa: ARG002 - of rows, none
-        """Return the changes of the commits of a plan."""
+    def _changes(
+        self,
+        plan: BatchPlan,  # noqa: ARG002 - of rows, none
+    ) -> list[tuple[Scan, pa.Table | DataFrame]]:
+        """Return the scan of the changes of the commits of a plan, and its files."""
         return []
 
     def _after(self, begin: StreamOffset, files: pa.Table, number: int) -> StreamOffset:

@@ -110,7 +110,7 @@ class ChangePlanner(BatchPlanner):
             files = files.append_column(name, column)
         return files.append_column(ONLY, pa.nulls(files.num_rows, files["deletionVector"].type))
 
-    def _changes(self, plan: BatchPlan) -> list[DataFrame]:
+    def _changes(self, plan: BatchPlan) -> list[tuple[Scan, pa.Table | DataFrame]]:
         changed = plan.changed
         if changed is None or not changed.commits:
             return []
@@ -122,7 +122,9 @@ class ChangePlanner(BatchPlanner):
                     "DELTA_STREAM_OFFSET_WITHIN_CHANGES", path=self.opened.path, version=version
                 )
             commits = between_offsets(commits, changed.begin, changed.end)
-        return [self._scan_of(commits).to_df()]
+        scan = self._scan_of(commits).with_given_files(tracks_rows=False)
+        assert scan.given_files is not None
+        return [(scan, scan.given_files)]
 
     def _scan_of(self, commits: CommitRange) -> Scan:
         """Return the scan of the changes of some commits in order."""

@@ -59,6 +59,11 @@ class StreamOptions:
         return self.starting_version == LATEST
 
     @property
+    def is_limited(self) -> bool:
+        """True if the user chose a limit of batches."""
+        return self.max_files_per_trigger is not None or self.max_bytes_per_trigger is not None
+
+    @property
     def limit(self) -> ReadLimit:
         """The limit of a batch."""
         files, size = self.max_files_per_trigger, self.max_bytes_per_trigger

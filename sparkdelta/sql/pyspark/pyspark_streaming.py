@@ -5,16 +5,19 @@ Each function takes PySpark's method first, and calls it for anything but a Delt
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkdelta.api.streams import start_stream
-from sparkdelta.base.spark.enabled_sessions import Original, is_enabled
+from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, StreamWriterState, builders_of
+from sparkdelta.base.spark.spark_engine import SparkEngine, engine_of
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.sql.statements.options import (
@@ -58,6 +61,54 @@ def table(original: Original, reader: Builder, tableName: str) -> DataFrame:
         rows: DataFrame = original(reader, tableName)
         return rows
     return read_stream_with(spark, path, dict(builders.reader(reader).options))
+
+
+Enable: TypeAlias = Callable[[SparkSession], object]
+
+
+def foreach_batch(enable: Enable) -> Replacement:
+    """Return the replacement of ``DataStreamWriter.foreachBatch``.
+
+    Parameters
+    ----------
+    enable
+        Enables the sessions that a function has in another process.
+    """
+
+    def set_function(
+        original: Original, writer: Builder, func: Callable[[DataFrame, int], None]
+    ) -> Builder:
+        spark = builders_of(writer).session_of(writer)
+        if is_enabled(spark) and not engine_of(spark).can("run stream functions"):
+            func = engine_of(spark).stream_function(_EnabledFunction(func, enable))
+        return cast(Builder, original(writer, func))
+
+    return set_function
+
+
+@dataclass(frozen=True)
+class _EnabledFunction:
+    """A user's function, whose sessions are enabled in another process, too."""
+
+    function: Callable[[DataFrame, int], None]
+    enable: Enable
+
+    def __call__(self, engine: SparkEngine, batch: DataFrame, number: int) -> None:
+        self.enable(engine.spark)
+        self.function(batch, number)
+
+    def __reduce__(self) -> Any:
+        return _enabled_function, (self.function, self.enable)
+
+
+def _enabled_function(
+    function: Callable[[DataFrame, int], None], enable: Enable
+) -> _EnabledFunction:
+    """Load a pickled function, and enable the active session, to which it may refer."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        enable(active)
+    return _EnabledFunction(function, enable)
 
 
 def start(

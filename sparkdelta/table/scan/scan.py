@@ -286,6 +286,12 @@ class Scan:
         with self._named_jobs():
             return self._rows(files, self._condition, *metadata_columns)
 
+    def distributed(self) -> DistributedScan:
+        """Return the scan of all rows of files by executors, for files given to it."""
+        return DistributedScan(
+            self._state.log.spark, self._request(self._tracking_columns, condition=None)
+        )
+
     def report(self, *, full: bool = False) -> ScanReport:
         """Return the files and bytes left after each step, and the use of each condition.
 
