@@ -112,11 +112,17 @@ def standalone_cluster(scratch: Path) -> Iterator[Cluster]:
 
 
 def bare_python(scratch: Path) -> Path:
-    """Python that reads no .pth files, by which packages are installed for development."""
+    """Python without this package and sqlglot, which a server need not have.
+
+    It reads no .pth files, by which packages are installed for development.
+    """
     packages = scratch / "packages"
     packages.mkdir()
     for entry in Path(sysconfig.get_paths()["purelib"]).iterdir():
-        if "sparkdelta" not in entry.name and entry.suffix != ".pth":
+        if (
+            not entry.name.startswith(("sparkdelta", "__editable__", "sqlglot"))
+            and entry.suffix != ".pth"
+        ):
             (packages / entry.name).symlink_to(entry)
     program = scratch / "python"
     program.write_text(

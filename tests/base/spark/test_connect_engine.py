@@ -22,7 +22,6 @@ from sparkdelta import (
     load_snapshot,
     read_changes,
     read_delta,
-    read_stream,
     use_catalog,
     write_delta,
 )
@@ -53,7 +52,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from tests.base.spark.test_connect_engine import by_name, by_pyspark, deleted, described
 from tests.base.spark.test_connect_engine import CACHED, changed, read_while_cached
-from tests.base.spark.test_connect_engine import refused_changes, ruled, streams, written
+from tests.base.spark.test_connect_engine import refused_changes, ruled, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -84,7 +83,6 @@ found["deleted"] = deleted(spark, Path(sys.argv[2]))
 found["changed"] = changed(spark, Path(sys.argv[2]))
 found["ruled"] = ruled(spark, Path(sys.argv[2]))
 found["refused changes"] = refused_changes(spark, Path(sys.argv[2]))
-found["streams"] = streams(spark, sys.argv[2] + "/my table")
 found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
 found["by name"] = by_name(spark, Path(sys.argv[2]))
 print(json.dumps(found))
@@ -124,15 +122,6 @@ def read_while_cached(spark: SparkSession, path: str) -> list[int]:
     counts.append(read_delta(spark, path, where="id > 1").count())
     rows.unpersist()
     return counts
-
-
-def streams(spark: SparkSession, path: str) -> list[str]:
-    """The error of a stream that reads a table."""
-    try:
-        read_stream(spark, path)
-    except DeltaError as error:
-        return [error.error_class]
-    return []
 
 
 def written(spark: SparkSession, root: Path) -> Any:
@@ -496,10 +485,6 @@ def test_connect_refuses_unreadable_tables(by_connect: dict[str, Any]) -> None:
     assert by_connect["without ids"] == ["DELTA_INVALID_COLUMN_MAPPING"], (
         "never read by physical names"
     )
-
-
-def test_streams_are_refused(by_connect: dict[str, Any]) -> None:
-    assert by_connect["streams"] == ["DELTA_STREAM_NOT_SUPPORTED"]
 
 
 def test_settings_do_not_matter(by_connect: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from sparkdelta import (
     write_delta,
     write_stream,
 )
-from tests.support.connect_process import ConnectServer
+from tests.support.connect_server import ConnectServer
 
 pytestmark = [pytest.mark.connect, pytest.mark.full]
 
