@@ -84,6 +84,7 @@ def write_batch_again(spark: SparkSession, root: str) -> Any:
     return numbers(spark, path)
 
 
+@pytest.mark.slow
 def test_sink_skips_a_batch_that_was_committed_before(
     server: ConnectServer, tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def write_with_pyspark(spark: SparkSession, root: str) -> Any:
     return [numbers(spark, path), query.name, user, named]
 
 
+@pytest.mark.slow
 def test_pyspark_methods_write_streams(server: ConnectServer, tmp_path: Path) -> None:
     written = server.call(write_with_pyspark, str(tmp_path))
     assert written == [[0, 1, 2], "of a job", "of a job", [0, 1, 2]]
@@ -170,6 +172,7 @@ def fail_in_batch(spark: SparkSession, root: str) -> Any:
     return None
 
 
+@pytest.mark.slow
 def test_error_of_a_batch_ends_the_query(server: ConnectServer, tmp_path: Path) -> None:
     message, rows = server.call(fail_in_batch, str(tmp_path))
     assert re.findall(r"Error: \[(\w+)\]", message)[:1] == ["DELTA_METADATA_MISMATCH"]
@@ -266,6 +269,7 @@ def read_changes_and_commits(spark: SparkSession, root: str) -> Any:
     return read
 
 
+@pytest.mark.slow
 def test_stream_of_changes_and_of_later_commits(server: ConnectServer, tmp_path: Path) -> None:
     read = server.call(read_changes_and_commits, str(tmp_path))
     assert read["before"] == []
@@ -283,6 +287,7 @@ def continue_query(spark: SparkSession, root: str) -> list[int]:
     return numbers(spark, f"{root}/target")
 
 
+@pytest.mark.slow
 def test_checkpoint_is_shared_with_classic_sessions(
     spark: SparkSession, server: ConnectServer, tmp_path: Path
 ) -> None:
@@ -310,6 +315,7 @@ def read_in_limits(spark: SparkSession, root: str) -> Any:
     return [row["id"] for row in read_delta(spark, f"{root}/target").collect()]
 
 
+@pytest.mark.slow
 def test_limits_of_batches_hold_or_are_refused(
     spark: SparkSession, server: ConnectServer, tmp_path: Path
 ) -> None:
