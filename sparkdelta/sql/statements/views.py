@@ -65,10 +65,21 @@ def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
 
 
 def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
-    """Carry out ``CREATE TEMPORARY VIEW name USING delta OPTIONS (path '/p')``, or RENAME of a view
-    that reads Delta tables; return False if the text is another statement.
+    """Carry out ``CREATE TEMPORARY VIEW name USING delta OPTIONS (path '/p')``, or RENAME or DROP
+    of a view that reads Delta tables; return False if the text is another statement.
+
+    Spark would read a view that it renames or drops.
     """
     parser, spark = Parser(text.whole, text.tokens), sql.spark
+    if parser.accept("DROP VIEW"):
+        parser.accept("IF EXISTS")
+        name = parser.table_name()
+        view = table_or_view(spark, name)
+        if not isinstance(view, StoredView) or not sql.reads_delta(view):
+            return False
+        parser.expect_end()
+        engine_of(spark).drop_table(name)
+        return True
     if parser.accept("ALTER VIEW"):
         name = parser.table_name()
         if not parser.accept("RENAME TO"):
@@ -78,7 +89,7 @@ def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
         if not isinstance(view, StoredView) or not sql.reads_delta(view):
             return False
         parser.expect_end()
-        rename_named_table(spark, name, new_name)  # Spark would read the view
+        rename_named_table(spark, name, new_name)
         return True
     creation = _accept_create_view(parser)
     if creation is None or not creation.is_temporary:
