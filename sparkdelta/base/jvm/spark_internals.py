@@ -77,6 +77,16 @@ INTERNALS = (
         without="a warning; files are chosen when the DataFrame is made, and filters are Spark's",
     ),
     SparkInternals(
+        purpose="store permanent SQL functions that read Delta tables",
+        classes=(
+            f"{_CATALYST}.FunctionIdentifier",
+            f"{_CATALYST}.catalog.CatalogFunction",
+            f"{_CATALYST}.catalog.FileResource$",
+            f"{_CATALYST}.catalog.FunctionResource",
+            f"{_CATALYST}.catalog.UserDefinedFunction$",
+        ),
+    ),
+    SparkInternals(
         purpose="report errors of a listing to a query",
         classes=("org.apache.spark.QueryContext", "org.apache.spark.SparkRuntimeException"),
         first_check="jvm_file_index._to_raise",

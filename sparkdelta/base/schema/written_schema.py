@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyspark.errors import ParseException
 from pyspark.sql.types import (
     AtomicType,
     BinaryType,
@@ -38,7 +39,7 @@ from pyspark.sql.types import (
 from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
-from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR, OtherTypeError, declared_type
 from sparkdelta.base.schema.store_assignment import StoreAssignment, can_store
 from sparkdelta.base.schema.table_schema import (
     PICKLED_CLASS,
@@ -49,7 +50,6 @@ from sparkdelta.base.schema.table_schema import (
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within
 from sparkdelta.exceptions import DeltaError, InvalidColumnNameError
 
-_KEPT_METADATA = ("comment", CHAR_OR_VARCHAR)
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
 _WRITABLE = (
     BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
@@ -192,8 +192,19 @@ def clean_field(field: StructField) -> StructField:
     """Return a field as a new column of a table: nullable at every level, of its metadata with the
     comment and the declared CHAR or VARCHAR type.
     """
-    metadata = {k: v for k, v in (field.metadata or {}).items() if k in _KEPT_METADATA}
+    kept = ("comment", CHAR_OR_VARCHAR) if _has_declared_type(field) else ("comment",)
+    metadata = {key: value for key, value in (field.metadata or {}).items() if key in kept}
     return StructField(field.name, _clean_type(field.dataType), True, metadata)
+
+
+def _has_declared_type(field: StructField) -> bool:
+    """Return True if a field has the CHAR or VARCHAR types that its metadata declares."""
+    try:
+        return declared_type(field) != field.dataType
+    except DeltaError:
+        raise
+    except (ParseException, OtherTypeError):
+        return False
 
 
 def _clean_type(data_type: DataType) -> DataType:

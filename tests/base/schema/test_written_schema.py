@@ -47,7 +47,9 @@ INNER = StructType([StructField("x", IntegerType(), nullable=False)])
 
 
 def test_a_new_table_promises_nothing():
-    """ "Schema Serialization Format": comments stay, other metadata is about another table."""
+    """ "Schema Serialization Format": comments and the declared types of strings stay, other
+    metadata is about another table.
+    """
     metadata = {
         "comment": "c",
         "delta.columnMapping.id": 1,
@@ -59,19 +61,23 @@ def test_a_new_table_promises_nothing():
             StructField("s", INNER, nullable=False),
             StructField("l", ArrayType(INNER, containsNull=False)),
             StructField("m", MapType(StringType(), INNER, valueContainsNull=False)),
+            StructField("t", StringType(), metadata=metadata),
         ]
     )
     found = new_table_schema(schema)
     inner = struct(x=IntegerType())
+    declared = {key: metadata[key] for key in ("comment", "__CHAR_VARCHAR_TYPE_STRING")}
     assert found == StructType(
         [
             StructField("a", IntegerType(), metadata={"comment": "c"}),
             StructField("s", inner),
             StructField("l", ArrayType(inner)),
             StructField("m", MapType(StringType(), inner)),
+            StructField("t", StringType(), metadata=declared),
         ]
     )
     assert found["a"].metadata == {"comment": "c"}
+    assert found["t"].metadata == declared
 
 
 @pytest.mark.parametrize(
