@@ -196,6 +196,7 @@ SUITES = {
             "tests/functional/adapter/incremental/test_incremental_predicates.py",
         ),
         passed=20,
+        with_delta_spark=20,
         **_DBT_SUITE,
     ),
     "dbt-delta-suite": Suite(
@@ -213,6 +214,7 @@ SUITES = {
         ),
         settings={"spark.sql.sources.default": "delta"},
         passed=24,
+        with_delta_spark=22,
         failures={
             "test_can_clone_true": "replaces a table that has rows by a shallow clone, which "
             "fails with delta-spark, too",
