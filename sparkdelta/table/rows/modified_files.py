@@ -102,7 +102,6 @@ class _Limits(NamedTuple):
     vectors: int
 
 
-_NEAR = _Limits(MAX_READ_POSITIONS, MAX_READ_FILES, MAX_READ_VECTORS)
 _FAR = _Limits(10_000_000, MAX_TOUCHED_FILES, MAX_TOUCHED_FILES)
 """The limits on storages that workers may not reach, such as HDFS."""
 
@@ -400,7 +399,8 @@ class _Touching:
         """Return the driver's access to the table's files, and the limits of its work."""
         log = self.snapshot.log
         files = driver_files(self.stage.spark, log.store.table_root, log.options)
-        return files, _NEAR if is_like_workers(files) else _FAR
+        near = _Limits(MAX_READ_POSITIONS, MAX_READ_FILES, MAX_READ_VECTORS)
+        return files, near if is_like_workers(files) else _FAR
 
     def _worker_files(self) -> WorkerFiles:
         log = self.snapshot.log
