@@ -145,6 +145,7 @@ SUITES = {
         checkout="KEDRO_DATASETS_CHECKOUT",
         distribution=("delta-spark", "4.4.0"),
         passed=38,
+        with_delta_spark=38,
     ),
     "ibis": Suite(
         title="ibis 12.0.0: our tests",
