@@ -18,6 +18,7 @@ from sparkdelta.base.jvm.jvm import JvmSession, analyzed, frame_of, scala_items,
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 
@@ -27,7 +28,8 @@ class _CatalogState:
 
     catalog: Any
     external: Any
-    manager: Any
+    public: Any
+    parser: Any
 
 
 _states: weakref.WeakKeyDictionary[SparkSession, _CatalogState] = weakref.WeakKeyDictionary()
@@ -66,9 +68,10 @@ class JvmCatalog(JvmSession):
         """
         # Statements on tables of any format come here: each call of the JVM counts.
         name = self._in_session_catalog(name)
-        if not name:
+        if not name or not all(name) or "/" in name[-1]:  # as in parquet.`/files`
             return None
-        state, identifier = self._state, self._identifier(name)
+        state = self._state
+        identifier = state.parser.parseTableIdentifier(quoted_path(name))
         if len(name) == 1 and state.catalog.isTempView(identifier):
             return None
         *_, database, table_name = _quoted_parts(state.catalog.qualifyIdentifier(identifier))
@@ -264,14 +267,17 @@ class JvmCatalog(JvmSession):
         if self.spark not in _states:
             state = self.java.sessionState()
             external = self.java.sharedState().externalCatalog()
-            _states[self.spark] = _CatalogState(state.catalog(), external, state.catalogManager())
+            public = self.java.catalog()
+            _states[self.spark] = _CatalogState(
+                state.catalog(), external, public, state.sqlParser()
+            )
         return _states[self.spark]
 
     def _in_session_catalog(self, name: Sequence[str]) -> Sequence[str]:
         """Return a name without its catalog; an empty one if it is not in the session catalog."""
         if len(name) == 3:
             return name[1:] if name[0].lower() == SESSION_CATALOG else ()
-        current = self._state.manager.currentCatalog().name() if len(name) < 3 else None
+        current = self._state.public.currentCatalog() if len(name) < 3 else None
         return name if current == SESSION_CATALOG else ()
 
     def _identifier(self, name: Sequence[str]) -> Any:
