@@ -193,7 +193,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
 
     def write_session(
         self,
-        needed: Mapping[str, str] | None = None,  # noqa: ARG002 - expressions are rebound
+        needed: Callable[[], Mapping[str, str]] | None = None,  # noqa: ARG002 - all are rebound
     ) -> AbstractContextManager[SparkSession]:
         """Yield the session that reads and writes a table during a write: the user's; on Spark
         Connect, another one if the user's has other settings than the write needs.
@@ -201,7 +201,8 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         Parameters
         ----------
         needed
-            Settings that the rows and files of the write depend on; by default, all that ours do.
+            Returns the settings that rows and files of the write depend on; only Spark Connect asks
+            for them. By default, all that ours do.
         """
         return nullcontext(self.spark)
 

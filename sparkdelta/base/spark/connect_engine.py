@@ -140,11 +140,11 @@ class ConnectEngine(ConnectCatalog):
         )
 
     def write_session(
-        self, needed: Mapping[str, str] | None = None
+        self, needed: Callable[[], Mapping[str, str]] | None = None
     ) -> AbstractContextManager[SparkSession]:
         if needed is None:
             return connect_sibling(self.spark, TABLE_SETTINGS)
-        others = connect_storage.other_settings(self.spark, needed)
+        others = connect_storage.other_settings(self.spark, needed())
         if not others:
             return nullcontext(self.spark)
         if others.isdisjoint((*TABLE_SETTINGS, ESCAPED_LITERALS)) and self._can_be_copied:

@@ -124,12 +124,11 @@ def merge(
     transactions = session_transactions()
     if are_committed(snapshot, transactions):
         return _result(spark)
-    needed = needed_settings(
-        snapshot.configuration,
-        [request.source.schema],
-        path=snapshot.path,
-        has_expressions=True,
-    )
+
+    def needed() -> Mapping[str, str]:
+        schema, table = request.source.schema, snapshot.configuration
+        return needed_settings(table, [schema], path=snapshot.path, has_expressions=True)
+
     with (
         engine_of(spark).write_session(needed) as session,
         jobs_of(snapshot.path, snapshot.version),

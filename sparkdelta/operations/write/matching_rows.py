@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import Column
 
@@ -71,7 +72,9 @@ def change_matching_rows(
         True if rows get values of expressions.
     """
     spark, store = snapshot.log.spark, snapshot.log.store
-    needed = needed_settings(snapshot.configuration, path=snapshot.path, has_expressions=assigns)
+    needed = partial(
+        needed_settings, snapshot.configuration, path=snapshot.path, has_expressions=assigns
+    )
     with (
         engine_of(spark).write_session(needed) as session,
         jobs_of(snapshot.path, snapshot.version),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -119,7 +120,7 @@ def _write(
         else:
             reads_table = are_of_table(read, snapshot)
         attempt = _Attempt.of(rows, spark, store, snapshot, options, reads_table=reads_table)
-        with engine_of(spark).write_session(attempt.needed_settings(rows)) as session:
+        with engine_of(spark).write_session(partial(attempt.needed_settings, rows)) as session:
             try:
                 with jobs_of(root, None if snapshot is None else snapshot.version):
                     files, done = attempt.in_session(session).commit(rows)

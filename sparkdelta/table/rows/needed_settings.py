@@ -41,8 +41,8 @@ def needed_settings(
     has_expressions: bool = False,
     target_file_size: int | None = None,
 ) -> Mapping[str, str]:
-    """Return the settings that a write of rows depends on: only those that the types of the rows,
-    the table and its rules give a meaning.
+    """Return the settings that can change the rows or files of a write, given the types of the
+    rows, the table and its rules.
 
     Parameters
     ----------
