@@ -107,7 +107,7 @@ class JvmCatalog(JvmSession):
         """Return Spark's parsed plan of a statement that defines a permanent view, and the text of
         the view's query; None for other statements.
         """
-        plan = self.java.sessionState().sqlParser().parsePlan(statement)
+        plan = self._state.parser.parsePlan(statement)
         kind = str(plan.nodeName())
         if kind == "AlterViewAs":
             return plan, str(plan.originalText())
@@ -218,8 +218,7 @@ class JvmCatalog(JvmSession):
         catalog.alterTable(described)
         # The external catalog takes all columns; the session's only lets columns be added.
         names = str(identifier.database().get()), str(identifier.table())
-        external = self.java.sharedState().externalCatalog()
-        external.alterTableDataSchema(*names, java_schema_of(jvm, schema))
+        self._state.external.alterTableDataSchema(*names, java_schema_of(jvm, schema))
         catalog.refreshTable(identifier)
 
     def drop_table(self, name: Sequence[str]) -> None:

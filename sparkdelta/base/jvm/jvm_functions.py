@@ -62,7 +62,7 @@ class JvmFunctions(JvmCatalog):
             Temporary views that may be read.
         """
         catalog = self._catalog
-        plan = self.java.sessionState().sqlParser().parsePlan(statement)
+        plan = self._state.parser.parsePlan(statement)
         identifier = self._function_identifier(name)
         if plan.ignoreIfExists() and catalog.isPersistentFunction(identifier):
             return True
@@ -100,7 +100,7 @@ class JvmFunctions(JvmCatalog):
         if not catalog.isPersistentFunction(identifier):
             return None
         database = name[0] if len(name) == 2 else catalog.getCurrentDatabase()
-        stored = self.java.sharedState().externalCatalog().getFunction(database, name[-1])
+        stored = self._state.external.getFunction(database, name[-1])
         return self._parsed(copied(stored, identifier=catalog.qualifyIdentifier(identifier)))
 
     def _parsed(self, stored: Any) -> Any:
@@ -109,7 +109,7 @@ class JvmFunctions(JvmCatalog):
         functions = singleton(package, "UserDefinedFunction$")
         if not functions.isUserDefinedFunction(stored.className()):
             return None
-        return functions.fromCatalogFunction(stored, self.java.sessionState().sqlParser())
+        return functions.fromCatalogFunction(stored, self._state.parser)
 
     def _function_identifier(self, name: Sequence[str]) -> Any:
         jvm = self.jvm

@@ -115,7 +115,7 @@ class S3Requests:
             raise OSError(errno.EIO, body.decode("utf-8", "replace"), target)
 
     def delete(self, paths: str | Sequence[str]) -> None:
-        """Delete objects, ignoring those that do not exist; up to 1,000 with a request."""
+        """Delete objects in requests of up to 1,000; missing objects are no error."""
         found = [paths] if isinstance(paths, str) else [*paths]
         for start in range(0, len(found), 1000):
             root = ET.Element("Delete")

@@ -234,8 +234,8 @@ def copy_table_file(store: LogStore, source: str, target: str) -> Iterator[Item]
 
 
 def move_table_files(store: LogStore, moves: Mapping[str, str]) -> Iterator[Item]:
-    """Give files of the table other names, except for those that have them; yield the directories
-    that are gone because they were emptied.
+    """Rename files of the table, unless an earlier run has; yield the directories that are gone
+    because they became empty.
     """
     files = store.table_files()
     files.move({old: new for old, new in moves.items() if not _is_moved(files, old, new)})

@@ -123,11 +123,11 @@ def recompute_statistics(
         )
         with worker_python(session):
             new = recomputed_statistics(files, reader)
-        told = stage.compute_once(new, "statistics")
-        count = count_rows(told, what="number of files with statistics")
+        recomputed = stage.compute_once(new, "statistics")
+        count = count_rows(recomputed, what="number of files with statistics")
         if not count:
             return StatisticsResult(path=root)
-        keyed = found.withColumn("path", F.col("add.path")).join(told, "path")
+        keyed = found.withColumn("path", F.col("add.path")).join(recomputed, "path")
         done = Transaction.of(
             snapshot,
             Operation(OPERATION, {"predicate": condition_parameter(where)}, changes_data=False),

@@ -20,7 +20,6 @@ from sparkdelta.sql.statements.cached_tables import (
     uncache_table,
 )
 from sparkdelta.sql.statements.queries import SparkSql
-from sparkdelta.table.listing.table_names import table_or_view
 
 
 def cache_or_uncache_view(sql: SparkSql, text: Fragment) -> bool:
@@ -35,10 +34,10 @@ def cache_or_uncache_view(sql: SparkSql, text: Fragment) -> bool:
     if not parser.accept("TABLE"):
         return False
     parser.accept("IF EXISTS")
-    view = table_or_view(sql.spark, parser.table_name())
+    view = sql.view_of_delta(parser.table_name())
     if parser.accept("OPTIONS"):
         level = storage_level(parser.properties())
-    if not parser.is_at_end or not isinstance(view, StoredView) or not sql.reads_delta(view):
+    if not parser.is_at_end or view is None:
         return False
     cached = CachedView(sql, view)
     if uncaches:
@@ -61,8 +60,8 @@ class CachedView:
     def find(cls, spark: SparkSession, name: Name) -> CachedView | None:
         """Return the view of a name; None for everything else."""
         sql = SparkSql(spark, spark.sql, {}, session_time_zone(spark))
-        view = table_or_view(spark, name)
-        return cls(sql, view) if isinstance(view, StoredView) and sql.reads_delta(view) else None
+        view = sql.view_of_delta(name)
+        return None if view is None else cls(sql, view)
 
     def cache(self, level: StorageLevel | None = None) -> None:
         """Keep the rows of the tables in Spark's cache from the next query on."""

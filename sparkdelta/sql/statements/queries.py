@@ -110,6 +110,11 @@ class SparkSql:
                 found.append((relation, path))
         return found
 
+    def view_of_delta(self, name: Name) -> StoredView | None:
+        """Return the permanent view of a name, if it reads a Delta table; None for the rest."""
+        view = table_or_view(self.spark, name)
+        return view if isinstance(view, StoredView) and self.reads_delta(view) else None
+
     def reads_delta(self, view: StoredView) -> bool:
         """Return True if a view, or one that it reads, reads a Delta table."""
         if view in self.views or self.defined == tuple(map(name_key, view.name)):

@@ -102,40 +102,33 @@ def loading_functions(
             return run(text, *arguments, **named)
         except Exception as error:  # a Java error that PySpark has no class for
             is_missing = _NO_SOURCE in str(error) and engine_of(spark).can("see plans")
-            sql = SparkSql(spark, run, {}, "UTC")
-            if not is_missing or not _load_functions(sql, text, set()):
+            if not is_missing or not _load_functions(SparkSql(spark, run, {}, "UTC"), text):
                 raise
         return run(text, *arguments, **named)
 
     return run_and_load
 
 
-def _load_functions(sql: SparkSql, text: str, loaded: set[Name]) -> bool:
+def _load_functions(sql: SparkSql, text: str) -> bool:
     """Load the permanent functions that a text and their own texts call and that read Delta
     tables; return False if there are none.
-
-    Parameters
-    ----------
-    loaded
-        The names of functions that are loaded already; more are added.
     """
-    parsed = tokenize(text)
-    if parsed is None:
-        return False
-    before, engine = len(loaded), engine_of(sql.spark)
-    for name in _called(parsed):
-        stored = engine.function_text(name)
-        body = None if stored is None or name in loaded else tokenize(stored)
-        if body is None:
-            continue
-        tables = sql.tables(body)
-        if tables:
-            loaded.add(name)
-            with _views_of(sql, tables, name[-1]) as (views, keep):
-                engine.load_function(name, text_with_views(body, tables, views), views)
-                keep()
-        _load_functions(sql, body.whole, loaded)
-    return len(loaded) > before
+    engine, has_loaded, seen = engine_of(sql.spark), False, set[Name]()
+    bodies = [tokenize(text)]
+    while bodies:
+        body = bodies.pop()
+        for name in set(() if body is None else _called(body)) - seen:
+            seen.add(name)
+            stored = engine.function_text(name)
+            called = None if stored is None else tokenize(stored)
+            tables = [] if called is None else sql.tables(called)
+            if called is not None and tables:
+                with _views_of(sql, tables, name[-1]) as (views, keep):
+                    engine.load_function(name, text_with_views(called, tables, views), views)
+                    keep()
+                has_loaded = True
+            bodies.append(called)
+    return has_loaded
 
 
 def _called(text: Fragment) -> Iterator[Name]:

@@ -44,7 +44,7 @@ from sparkdelta.sql.statements.rewritten_statements import (
 from sparkdelta.sql.statements.script_execution import run_script
 from sparkdelta.sql.statements.sql_functions import create_function, loading_functions
 from sparkdelta.sql.statements.statement_table import StatementTable
-from sparkdelta.sql.statements.views import create_or_alter_view, create_or_rename_view
+from sparkdelta.sql.statements.views import create_or_alter_view, create_rename_or_drop_view
 from sparkdelta.table.listing.table_names import (
     name_not_found,
     table_or_view,
@@ -136,7 +136,7 @@ def run_sql(
     except StatementSyntaxError as error:
         raise refused or error from None
     if statement is None and not read:
-        is_done = create_or_rename_view(sql, parsed) or cache_or_uncache_view(sql, parsed)
+        is_done = create_rename_or_drop_view(sql, parsed) or cache_or_uncache_view(sql, parsed)
         return no_rows(spark) if is_done else passed_on()
     if refused is not None:
         raise refused

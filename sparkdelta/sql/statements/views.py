@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
-from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
@@ -25,7 +24,6 @@ from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.reading import read
 from sparkdelta.table.listing.table_names import (
     rename_named_table,
-    table_or_view,
     with_database,
 )
 
@@ -64,7 +62,7 @@ def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
     return True
 
 
-def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
+def create_rename_or_drop_view(sql: SparkSql, text: Fragment) -> bool:
     """Carry out ``CREATE TEMPORARY VIEW name USING delta OPTIONS (path '/p')``, or RENAME or DROP
     of a view that reads Delta tables; return False if the text is another statement.
 
@@ -74,8 +72,7 @@ def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
     if parser.accept("DROP VIEW"):
         parser.accept("IF EXISTS")
         name = parser.table_name()
-        view = table_or_view(spark, name)
-        if not isinstance(view, StoredView) or not sql.reads_delta(view):
+        if sql.view_of_delta(name) is None:
             return False
         parser.expect_end()
         engine_of(spark).drop_table(name)
@@ -85,8 +82,7 @@ def create_or_rename_view(sql: SparkSql, text: Fragment) -> bool:
         if not parser.accept("RENAME TO"):
             return False
         new_name = parser.table_name()
-        view = table_or_view(spark, name)
-        if not isinstance(view, StoredView) or not sql.reads_delta(view):
+        if sql.view_of_delta(name) is None:
             return False
         parser.expect_end()
         rename_named_table(spark, name, new_name)

@@ -68,7 +68,7 @@ def counted(rows, directory, **options):
     write_parquet(rows, directory, **options)
 connect_storage.write_parquet = counted
 def times(write):
-    "How often the rows are written: as data files, and perhaps in a staging directory first."
+    "Count the writes of the rows: one of data files, and one more if they are staged first."
     written.clear()
     write()
     return 1 + sum("/rows-" in directory for directory in written)

@@ -180,7 +180,7 @@ def test_error_of_a_batch_ends_the_query(server: ConnectServer, tmp_path: Path) 
 
 
 def drained(rows: DataFrame, root: str, name: str) -> list[Any]:
-    """Write all rows of a stream to files, and return those of all runs with the same name."""
+    """Write all rows of a stream to files, and return the rows of every query with this name."""
     writer = rows.writeStream.format("json").trigger(availableNow=True)
     query = writer.option("checkpointLocation", f"{root}/{name}").start(f"{root}/{name}-rows")
     query.awaitTermination()
