@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -24,15 +25,26 @@ from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
 @dataclass(frozen=True, slots=True)
 class _CatalogState:
-    """The catalogs of a session, which stay the same as long as the session."""
+    """The catalogs of a session, which stay the same as long as the session.
+
+    Attributes
+    ----------
+    identifier
+        Returns the identifier of a quoted name, without a database if the name has none.
+    names
+        Returns a Scala list of the name of one table.
+    """
 
     catalog: Any
     external: Any
     public: Any
     parser: Any
+    identifier: Callable[[str], Any]
+    names: Callable[[str], Any]
 
 
 _states: weakref.WeakKeyDictionary[SparkSession, _CatalogState] = weakref.WeakKeyDictionary()
+_MAX_NAMES = 1_000  # of which a session keeps the forms that the JVM takes
 _QUOTED_PART = re.compile("`((?:[^`]|``)*)`")
 
 
@@ -67,26 +79,43 @@ class JvmCatalog(JvmSession):
             As of `table_location`.
         """
         # Statements on tables of any format come here: each call of the JVM counts.
-        name = self._in_session_catalog(name)
-        if not name or not all(name) or "/" in name[-1]:  # as in parquet.`/files`
+        names_catalog = len(name) == 3 and name[0].lower() == SESSION_CATALOG
+        name = name[names_catalog:]
+        if not 0 < len(name) < 3 or not all(name) or "/" in name[-1]:  # as in parquet.`/files`
             return None
         state = self._state
-        identifier = state.parser.parseTableIdentifier(quoted_path(name))
-        if len(name) == 1 and state.catalog.isTempView(identifier):
+        if len(name) == 1 and state.catalog.isTempView(state.identifier(quoted_path(name))):
             return None
-        *_, database, table_name = _quoted_parts(state.catalog.qualifyIdentifier(identifier))
+        database, table_name = self._names_in_metastore(name)
         try:
-            # One request to a metastore; the methods of the session catalog make several.
-            table = state.external.getTable(database, table_name)
+            # One request to a metastore; the methods of the session catalog make several. An
+            # exception for a name of nothing would take longer than the rest.
+            tables = state.external.getTablesByName(database, state.names(table_name))
         except DeltaError:
             raise
-        except (AnalysisException, Py4JJavaError):  # there is no such table or database
+        except (AnalysisException, Py4JJavaError):  # there is no such database
             return None
+        if tables.isEmpty():
+            return None
+        table = tables.head()
         its_provider = str(table.provider().toString())
-        if its_provider.lower() == f"some({provider})":
-            return str(self.jvm.org.apache.hadoop.fs.Path(table.location()).toString())
+        has_provider = its_provider.lower() == f"some({provider})"
         is_view = its_provider == "None" and str(table.tableType().name()) == "VIEW"
-        return self._stored_view(table) if is_view else None
+        if not (has_provider or is_view) or not (names_catalog or self._in_session_catalog(name)):
+            return None
+        if is_view:
+            return self._stored_view(table)
+        return str(self.jvm.org.apache.hadoop.fs.Path(table.location()).toString())
+
+    def _names_in_metastore(self, name: Sequence[str]) -> tuple[str, str]:
+        """Return the names of a database and a table as an external catalog has them."""
+        catalog = self._state.catalog
+        if all(part.isascii() and part == part.lower() for part in name):  # case does not matter
+            database = name[0] if len(name) == 2 else str(catalog.getCurrentDatabase())
+            return database, name[-1]
+        identifier = catalog.qualifyIdentifier(self._state.identifier(quoted_path(name)))
+        *_, database, table = _quoted_parts(identifier)
+        return database, table
 
     def _stored_view(self, table: Any) -> StoredView | None:
         text, items = table.viewText(), scala_items
@@ -267,8 +296,14 @@ class JvmCatalog(JvmSession):
             state = self.java.sessionState()
             external = self.java.sharedState().externalCatalog()
             public = self.java.catalog()
+            parser, option = state.sqlParser(), self.jvm.scala.Option
             _states[self.spark] = _CatalogState(
-                state.catalog(), external, public, state.sqlParser()
+                catalog=state.catalog(),
+                external=external,
+                public=public,
+                parser=parser,
+                identifier=lru_cache(_MAX_NAMES)(parser.parseTableIdentifier),
+                names=lru_cache(_MAX_NAMES)(lambda name: option.apply(name).toList()),
             )
         return _states[self.spark]
 

@@ -81,10 +81,11 @@ class Parser:
         """Return True if some keywords or symbols, separated by blanks, are next; ``A|B`` is one of
         two keywords.
         """
-        return all(
-            self.ahead(number).is_word(*word.split("|")) or self.ahead(number).is_symbol(word)
-            for number, word in enumerate(words.split())
-        )
+        for number, word in enumerate(words.split()):
+            token = self.ahead(number)
+            if not (token.is_word(*word.split("|")) or token.is_symbol(word)):
+                return False
+        return True
 
     def accept(self, words: str) -> bool:
         """Skip keywords or symbols if they are next; return True if they were."""

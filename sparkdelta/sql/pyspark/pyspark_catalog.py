@@ -21,7 +21,6 @@ from sparkdelta.base.schema.sql_text import SESSION_CATALOG, text_literal
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
-from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.upkeep.catalog_entries import named
@@ -79,7 +78,7 @@ def _delta_table(catalog: Any, name: str, database: str | None = None) -> Statem
     path = table_path(spark, parts)
     if path is None:
         return None
-    return StatementTable(SparkSql(spark, spark.sql, {}, session_time_zone(spark)), parts, path)
+    return StatementTable(SparkSql(spark, spark.sql, {}), parts, path)
 
 
 def _refused(error: Callable[[str], DeltaError], statement: str) -> Replacement:

@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
-from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
@@ -232,7 +231,7 @@ def sql(
     run: Callable[..., DataFrame] = functools.partial(original, spark)
     if is_enabled(spark):
         with follow_settings(spark):
-            return run_sql(spark, run, sqlQuery, args, kwargs, time_zone=session_time_zone(spark))
+            return run_sql(spark, run, sqlQuery, args, kwargs)
     return run(sqlQuery, **kwargs) if args is None else run(sqlQuery, args, **kwargs)
 
 
@@ -274,7 +273,7 @@ def _table_or_view(spark: SparkSession, name: str) -> str | DataFrame | None:
         return None
     if not isinstance(named, StoredView):
         return named
-    sql = SparkSql(spark, spark.sql, {}, session_time_zone(spark))
+    sql = SparkSql(spark, spark.sql, {})
     return sql.view_rows(named) if sql.reads_delta(named) else None
 
 

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from pyspark.storagelevel import StorageLevel
 
 from sparkdelta.base.schema.stored_view import StoredView
-from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.tokens import Fragment
 from sparkdelta.sql.statements.cached_tables import (
@@ -59,7 +58,7 @@ class CachedView:
     @classmethod
     def find(cls, spark: SparkSession, name: Name) -> CachedView | None:
         """Return the view of a name; None for everything else."""
-        sql = SparkSql(spark, spark.sql, {}, session_time_zone(spark))
+        sql = SparkSql(spark, spark.sql, {})
         view = sql.view_of_delta(name)
         return None if view is None else cls(sql, view)
 

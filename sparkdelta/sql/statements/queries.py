@@ -18,6 +18,7 @@ from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
 from sparkdelta.base.spark.enabled_sessions import sparks_own
+from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
@@ -61,8 +62,8 @@ class SparkSql:
         PySpark's ``spark.sql``.
     frames
         The DataFrames that the user gave for names in braces.
-    time_zone
-        In which statements convert values to the types of columns.
+    fixed_time_zone
+        In which statements convert values to the types of columns, if it is not the session's.
     views
         The views whose text it runs, the innermost one last.
     user
@@ -76,11 +77,16 @@ class SparkSql:
     spark: SparkSession
     run: Callable[..., DataFrame]
     frames: Mapping[str, DataFrame]
-    time_zone: str
+    fixed_time_zone: str | None = None
     views: tuple[StoredView, ...] = ()
     user: SparkSession | None = None
     defined: Name | None = None
     run_of: Callable[[SparkSession], Callable[..., DataFrame]] = sparks_sql
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone in which statements convert values to the types of columns."""
+        return self.fixed_time_zone or session_time_zone(self.spark)
 
     def query(self, *parts: str | Fragment) -> DataFrame:
         """Return the rows of a query, given as parts of its text.

@@ -102,7 +102,7 @@ def loading_functions(
             return run(text, *arguments, **named)
         except Exception as error:  # a Java error that PySpark has no class for
             is_missing = _NO_SOURCE in str(error) and engine_of(spark).can("see plans")
-            if not is_missing or not _load_functions(SparkSql(spark, run, {}, "UTC"), text):
+            if not is_missing or not _load_functions(SparkSql(spark, run, {}), text):
                 raise
         return run(text, *arguments, **named)
 

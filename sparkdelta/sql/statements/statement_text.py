@@ -75,7 +75,7 @@ def run_sql(
     arguments: Arguments,
     named: Mapping[str, Any],
     *,
-    time_zone: str,
+    time_zone: str | None = None,
 ) -> DataFrame:
     """Run a SQL text: by this library if it is about Delta tables, else by Spark.
 
@@ -86,7 +86,7 @@ def run_sql(
     arguments, named
         As of ``spark.sql``.
     time_zone
-        In which statements convert values to the types of columns.
+        In which statements convert values to the types of columns; by default the session's.
 
     Raises
     ------
