@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -111,6 +112,19 @@ def qualified_root(spark: SparkSession, path: str) -> str:
         if scheme.lower() != "file":
             return path.rstrip("/")
         return f"file:{posixpath.normpath('/' + rest.lstrip('/'))}"
+    place = path, settings_of(spark, [_DEFAULT_FS])[_DEFAULT_FS]
+    roots = _roots.setdefault(spark, {})
+    if place not in roots:
+        roots[place] = _asked_root(spark, path)
+    return roots[place]
+
+
+_DEFAULT_FS = "fs.defaultFS"
+_roots: WeakKeyDictionary[SparkSession, dict[tuple[str, str | None], str]] = WeakKeyDictionary()
+"""The roots by session, path and the session's own default file system."""
+
+
+def _asked_root(spark: SparkSession, path: str) -> str:
     missing = f"{path.rstrip('/')}/{uuid4()}"
     reader = spark.read.format("binaryFile").schema(_BINARY_FILE).option("__globPaths__", "false")
     try:
