@@ -67,9 +67,9 @@ class ConnectEngine(ConnectCatalog):
     def can(self, ability: Ability) -> bool:
         return ability in self.abilities
 
-    def to_arrow(self, rows: DataFrame) -> pa.Table:
+    def to_arrow(self, rows: DataFrame, collect: Callable[[], pa.Table]) -> pa.Table:  # noqa: ARG002
         connect: Any = rows
-        table, schema = connect._to_table()  # `toArrow` would ask for the schema first
+        table, schema = connect._to_table()  # PySpark's asks for the schema first
         return table.cast(to_arrow_schema(schema, **_IN_UTC))
 
     def empty_frame(self, columns: Sequence[str]) -> DataFrame:

@@ -213,6 +213,7 @@ def _prepare_writing(sibling: SparkSession, settings: Mapping[str, str]) -> None
     change_settings(sibling, {**WRITE_SETTINGS, **committers, **settings})
 
 
+_IS_ITS_URI = re.compile("[a-zA-Z0-9/:._=-]*").fullmatch
 _UNCACHED = "sparkdelta.uncached"
 """An option that Spark's Parquet source ignores."""
 
@@ -229,13 +230,24 @@ def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
     try:
         reader = spark.read.schema(scan.schema).options(**scan.options)
         rows = reader.parquet(*scan.files)
-        input_files = rows.inputFiles()
+        listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
+        modified = F.unix_millis("modificationTime")
+        listed = listing.select("path", F.struct("length", modified)).collect()
+        stamps = {plain_path(path): tuple(stamp) for path, stamp in listed}
+        input_files = [*stamps]
+        if len(stamps) < len(scan.files) or not all(map(_IS_ITS_URI, input_files)):
+            input_files = rows.inputFiles()
         if len(input_files) < len(scan.files):
             # Rows in Spark's cache have no files. With another option, it is another relation.
             input_files = reader.option(_UNCACHED, "true").parquet(*scan.files).inputFiles()
-        listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
-        empty = _empty(input_files, [row["path"] for row in listing.select("path").collect()])
-        return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty)
+        paths = [plain_path(unquote(uri)) for uri in input_files]
+        return ParquetRelation(
+            rows,
+            rows.metadataColumn("_metadata"),
+            input_files,
+            empty=[path for path in paths if path not in stamps],
+            stamps=[stamps.get(path, (0, 0)) for path in paths],
+        )
     except DeltaError:
         raise
     except AnalysisException as error:

@@ -95,9 +95,10 @@ def read_table(
         delta_errors(version, what=what, bound=bound),
         named_jobs(frame.sparkSession, what, version=version),
     ):
-        is_collected = _is_collected(frame)
-        to_arrow = _without_job if is_collected else engine_of(frame.sparkSession).to_arrow
-        table = to_arrow(frame)
+        if _is_collected(frame):
+            table = _without_job(frame)
+        else:
+            table = engine_of(frame.sparkSession).to_arrow(frame, frame.toArrow)
     if table.num_rows > bound:
         raise DriverReadTooLargeError(what=what, rows=table.num_rows, bound=bound)
     return table

@@ -66,6 +66,8 @@ class ServerLogStore:
     _has_workers: bool = field(default=True, init=False, repr=False)
     _emptied: set[str] = field(default_factory=set, init=False, repr=False)
     _listing: list[FileEntry] | None = field(default=None, init=False, repr=False)
+    _expected: tuple[str, bytes] | None = field(default=None, init=False, repr=False)
+    _created: tuple[str, bytes] | None = field(default=None, init=False, repr=False)
 
     def list_from(self, start: str = "") -> list[FileEntry]:
         listing, self._listing = self._listing, None
@@ -151,11 +153,19 @@ class ServerLogStore:
                 "endpoint and credentials of the store to the server as spark.hadoop.* settings",
             )
 
+    def expect_put(self, name: str, data: bytes) -> None:
+        self._expected = checked_name(name), data
+
     def put_if_absent(self, name: str, data: Data) -> None:
         checked_name(name)
+        expected, self._expected = self._expected, None
+        created, self._created = self._created, None
+        if created is not None and created == (name, data):
+            return
         parts = [*_parts(data)]
         if len(parts) == 1:
-            self._call(workers.put_if_absent, name, parts[0])
+            two = bool(self._call(workers.put_if_absent, name, parts[0], expected))
+            self._created = expected if two else None
             return
         names = [temporary_name() for _ in parts]
         try:
@@ -178,7 +188,9 @@ class ServerLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         if not self._is_reached():
             return self._binary.list_directory(f"{LOG_DIRECTORY}/{checked_name(name)}")
-        return _entries(self._call(workers.list_directory, checked_name(name)))
+        items = self._call(workers.list_directory, checked_name(name))
+        self._known |= {f"{name}/{file}": data for file, _, _, data in items if data is not None}
+        return _entries(items)
 
     def is_alone(self) -> bool:
         return bool(self._call(workers.is_alone))

@@ -108,6 +108,49 @@ found["unchanged"] = before == (os.listdir(zoned), os.listdir(f"{zoned}/_delta_l
 print(json.dumps(found))
 spark.stop()
 """
+COUNTS = """
+import json, sys
+from collections import Counter
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.client import SparkConnectClient
+from sparkdelta import DeltaTable, read_delta, write_delta
+from sparkdelta.base.spark import server_tasks
+remote, path = sys.argv[1:]
+spark = SparkSession.builder.remote(remote).getOrCreate()
+sent = Counter()
+def count(owner, name):
+    method = getattr(owner, name)
+    def counted(*args, **kwargs):
+        sent[name] += 1
+        return method(*args, **kwargs)
+    setattr(owner, name, counted)
+for name in ("_execute_and_fetch_as_iterator", "_analyze", "config"):
+    count(SparkConnectClient, name)
+count(server_tasks, "_task")
+def requests(action):
+    "Return the tasks on the server, all executed plans, and the analyses; warm."
+    for _ in range(2):
+        sent.clear()
+        action()
+    return [sent[name] for name in ("_task", "_execute_and_fetch_as_iterator", "_analyze")]
+def rows(start, end):
+    return spark.range(start, end, 1, 2).selectExpr("id", "CAST(id AS STRING) AS s")
+def merge():
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(rows(5, 15).alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+properties = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "100"}
+write_delta(rows(0, 10), path, properties=properties)
+ids = iter(range(10))
+found = {
+    "append": requests(lambda: write_delta(rows(20, 30), path, mode="append")),
+    "read": requests(lambda: read_delta(spark, path, where=f"id = {next(ids)}").count()),
+    "overwrite": requests(lambda: write_delta(rows(0, 10), path, mode="overwrite")),
+    "delete": requests(lambda: DeltaTable.forPath(spark, path).delete(f"id = {next(ids)}")),
+    "merge": requests(merge),
+}
+print(json.dumps(found))
+spark.stop()
+"""
 IDS = [*(id_ for id_ in range(18) if id_ not in (3, 5)), 20, 21, 30]
 OPERATIONS = [
     "WRITE", "VACUUM END", "VACUUM START", "OPTIMIZE", "MERGE", "DELETE", "DELETE", "WRITE",
@@ -234,6 +277,17 @@ def test_rows_are_written_once_unless_the_sessions_settings_matter(
     for name in ("same", "time zone", "not ansi"):
         read = read_delta(spark, str(tmp_path / name)).collect()
         assert sorted(map(list, read)) == rows
+
+
+def test_calls_send_few_requests(server: str, tmp_path: Path) -> None:
+    """The tasks on the server, all executed plans, and the analyses of each call."""
+    assert answer_of(COUNTS, server, str(tmp_path / "t")) == {
+        "append": [4, 5, 1],
+        "read": [1, 3, 2],
+        "overwrite": [4, 6, 3],
+        "delete": [6, 11, 8],
+        "merge": [8, 12, 20],
+    }
 
 
 MANY = """
