@@ -66,7 +66,7 @@ class ServerLogStore:
     _has_workers: bool = field(default=True, init=False, repr=False)
     _emptied: set[str] = field(default_factory=set, init=False, repr=False)
     _listing: list[FileEntry] | None = field(default=None, init=False, repr=False)
-    _expected: tuple[str, bytes] | None = field(default=None, init=False, repr=False)
+    _expected: dict[str, tuple[str, bytes]] = field(default_factory=dict, init=False, repr=False)
     _created: tuple[str, bytes] | None = field(default=None, init=False, repr=False)
 
     def list_from(self, start: str = "") -> list[FileEntry]:
@@ -153,19 +153,19 @@ class ServerLogStore:
                 "endpoint and credentials of the store to the server as spark.hadoop.* settings",
             )
 
-    def expect_put(self, name: str, data: bytes) -> None:
-        self._expected = checked_name(name), data
+    def expect_put(self, name: str, data: bytes, *, after: str) -> None:
+        self._expected = {after: (checked_name(name), data)}
 
     def put_if_absent(self, name: str, data: Data) -> None:
         checked_name(name)
-        expected, self._expected = self._expected, None
+        expected, self._expected = self._expected.get(name), {}
         created, self._created = self._created, None
         if created is not None and created == (name, data):
             return
         parts = [*_parts(data)]
         if len(parts) == 1:
-            two = bool(self._call(workers.put_if_absent, name, parts[0], expected))
-            self._created = expected if two else None
+            if self._call(workers.put_if_absent, name, parts[0], expected):
+                self._created = expected
             return
         names = [temporary_name() for _ in parts]
         try:

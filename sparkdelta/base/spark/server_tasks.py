@@ -113,7 +113,7 @@ def _task(function: Callable[[], list[Item]]) -> Callable[[int], Any]:
         kept = sys.__dict__.setdefault("_sparkdelta_code", {})
         named = kept.get(digest)
         if named is None:
-            while len(kept) >= 16:  # of other functions, and of clients of other releases
+            while len(kept) >= 16:  # of other functions and other releases
                 kept.pop(next(iter(kept)), None)
             named = kept[digest] = cloudpickle.loads(zlib.decompress(code))
         return Unpickler(io.BytesIO(pickled)).load()()
@@ -133,8 +133,8 @@ class _Pickler(cloudpickle.Pickler):
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)  # type: ignore[no-untyped-call]
-        operations = filter(_is_of_library, vars(workers).values())  # share their code
-        self.named = {value: number for number, value in enumerate(operations)}
+        operations = dict.fromkeys(filter(_is_of_library, vars(workers).values()))
+        self.named = {value: number for number, value in enumerate(operations)}  # share their code
 
     def persistent_id(self, value: Any) -> int | None:
         if _is_of_library(value):

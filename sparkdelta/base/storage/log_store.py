@@ -43,9 +43,9 @@ class FileEntry:
 class PutsTwo(Protocol):
     """A log store that can create two files in one request."""
 
-    def expect_put(self, name: str, data: bytes) -> None:
-        """Create this file, too, right after the one that is created next. A call that creates it
-        must follow; it finds it created, if it was absent.
+    def expect_put(self, name: str, data: bytes, *, after: str) -> None:
+        """Create a file in the request that creates another one, if that comes next. The caller
+        creates it later all the same, which takes no request if it was absent.
         """
 
 

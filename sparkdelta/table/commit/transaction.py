@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile
-from sparkdelta.base.protocol.log_files import Version, version_checksum_name
+from sparkdelta.base.protocol.log_files import Version, commit_name, version_checksum_name
 from sparkdelta.base.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import assigns_row_ids
@@ -216,7 +216,7 @@ class Transaction(PreparedCommit):
         checksum = checksum_after(known, commit, table_root=root)
         if checksum is not None:
             name, data = version_checksum_name(version), serialize_version_checksum(checksum)
-            self.store.expect_put(name, data)
+            self.store.expect_put(name, data, after=commit_name(version))
 
     def _read_state(self) -> ReadState:
         snapshot = self.snapshot

@@ -41,7 +41,9 @@ class Staging:
     spark: SparkSession
     store: LogStore
     name: str
-    _listed: dict[str, list[FileEntry]] = field(default_factory=dict, init=False, repr=False)
+    _listed: dict[str, list[FileEntry]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def write_parquet(
         self, rows: DataFrame, part: str, options: Mapping[str, str]

@@ -99,7 +99,7 @@ def test_the_hint_the_listing_and_new_commits_take_one_task(
 
 def test_a_commit_and_its_checksum_take_one_task(operations: list[str], tmp_path: Path) -> None:
     store, log = store_of(tmp_path), tmp_path / "_delta_log"
-    store.expect_put("0.crc", b"checksum")
+    store.expect_put("0.crc", b"checksum", after="0.json")
     store.put_if_absent("0.json", b"commit")
     assert (log / "0.crc").read_bytes() == b"checksum"
     store.put_if_absent("0.crc", b"checksum")
@@ -113,12 +113,13 @@ def test_the_checksum_of_a_lost_race_is_not_written(operations: list[str], tmp_p
     store, log = store_of(tmp_path), tmp_path / "_delta_log"
     log.mkdir()
     (log / "0.json").write_bytes(b"another writer's")
-    store.expect_put("0.crc", b"checksum")
+    store.expect_put("0.crc", b"checksum", after="0.json")
     with pytest.raises(FileExistsError):
         store.put_if_absent("0.json", b"commit")
+    store.expect_put("0.crc", b"checksum", after="0.json")
     store.put_if_absent("1.json", b"commit")
     assert sorted(path.name for path in log.iterdir()) == ["0.json", "1.json"]
-    store.expect_put("0.crc", b"checksum")
+    store.expect_put("0.crc", b"checksum", after="2.json")
     (log / "0.crc").write_bytes(b"of a commit that was taken back")
     store.put_if_absent("2.json", b"commit")
     with pytest.raises(FileExistsError):
