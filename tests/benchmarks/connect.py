@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -44,7 +45,14 @@ def connect(stopwatch: Stopwatch, scale: Sizes, scratch: Path) -> Iterator[Compa
     settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": str(2 * cores)}
     calls = _calls(bench)
     with (
-        connect_server(scratch, settings, master=f"local[{cores}]", memory=RIVAL_MEMORY) as remote,
+        TemporaryDirectory(prefix="connect-server-") as own,
+        connect_server(
+            Path(own),
+            settings,
+            environment={"SPARK_CONF_DIR": own},  # that of tests is for short runs
+            master=f"local[{cores}]",
+            memory=RIVAL_MEMORY,
+        ) as remote,
         SparkWorker(_SESSION, remote=remote) as client,
     ):
         for call in calls:
