@@ -37,7 +37,7 @@ OF_LARGE_TABLES = ("planning", "checkpoints")
 NOT_BY_DEFAULT = (
     *OF_LARGE_TABLES,
     *("writes", "row changes", "alterations", "maintenance", "changes", "sql", "fixed costs"),
-    "growth",
+    *("growth", "connect"),
 )
 """Suites of commands of their own, as each takes longer than all others."""
 
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Comparison | NotMeasure
             for name in options.only or (suite for suite in SUITES if suite not in NOT_BY_DEFAULT):
                 stopwatch = Stopwatch(spark, pairs, name)
                 keeps = (
-                    name in (*OF_LARGE_TABLES, "alterations", "changes", "growth")
+                    name in (*OF_LARGE_TABLES, "alterations", "changes", "connect", "growth")
                     and options.scratch
                 )
                 parent = Path(options.scratch) if keeps else Path(scratch)

@@ -47,6 +47,11 @@ def local_session(
     return spark
 
 
+def connect_session(_: str, remote: str) -> SparkSession:
+    """Start a session of a Spark Connect server."""
+    return SparkSession.builder.remote(remote).create()
+
+
 def cluster_session(
     scratch: Path, *, cores: int, memory: str, settings: Mapping[str, str] | None = None
 ) -> SparkSession:

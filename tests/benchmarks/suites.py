@@ -18,6 +18,7 @@ from sparkdelta.table.scan import scan as table_scan
 from tests.benchmarks.alterations import alterations
 from tests.benchmarks.changes import changes
 from tests.benchmarks.checkpoints import checkpoints
+from tests.benchmarks.connect import connect
 from tests.benchmarks.data import (
     PARTITION,
     STORED,
@@ -368,6 +369,7 @@ SUITES: dict[str, Suite] = {
         stopwatch, scale, scratch, scale.planning.without
     ),
     "sql": statements,
+    "connect": connect,
     "growth": lambda stopwatch, scale, scratch: growth(stopwatch, scale.planning, scratch),
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),
 }

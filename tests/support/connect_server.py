@@ -43,13 +43,14 @@ class ConnectServer:
         *,
         environment: Mapping[str, str] | None = None,
         master: str = "local[2]",
+        memory: str = "1g",
     ) -> None:
         python = str(bare_python(scratch))
-        self._scratch, self._master = scratch, master
+        self._scratch, self._master, self._memory = scratch, master, memory
         self._environment = {
             **spark_environment(Path(python)),
             "PYSPARK_DRIVER_PYTHON": python,
-            "SPARK_CONF_DIR": os.environ["SPARK_CONF_DIR"],
+            "SPARK_CONF_DIR": str(Path(__file__).parent / "spark_conf"),
             **(environment or {}),
         }
         self._settings = {
@@ -73,7 +74,7 @@ class ConnectServer:
             self._process = subprocess.Popen(
                 [
                     str(SPARK_HOME / "bin" / "spark-submit"),
-                    *("--master", self._master, "--driver-memory", "1g", *pairs),
+                    *("--master", self._master, "--driver-memory", self._memory, *pairs),
                     *("--class", _CLASS, "spark-internal"),
                 ],
                 env=self._environment,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark import StatusTracker
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -61,6 +62,14 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         if ability == "call back":
             return self._calls_back
         return ability != "register empty tables"
+
+    def to_arrow(self, rows: DataFrame, collect: Callable[[], pa.Table]) -> pa.Table:  # noqa: ARG002
+        """Return the Arrow table of rows, by PySpark's method or a faster way."""
+        return collect()
+
+    def empty_frame(self, columns: Sequence[str]) -> DataFrame:
+        """Return an empty DataFrame of columns, given as SQL; local data."""
+        return self.spark.sql(f"SELECT {', '.join(columns)} WHERE FALSE")
 
     @property
     def parallelism(self) -> int:

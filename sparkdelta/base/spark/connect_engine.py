@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan
@@ -38,6 +41,11 @@ from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.stream_source import StreamSource
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
 
+_IN_UTC: dict[str, Any] = (
+    {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+)
+"""The argument by which PySpark gives Arrow's timestamps the zone that older versions gave them."""
+
 
 def _refused(ability: Ability) -> Callable[..., Any]:
     """Return a method that requires an ability which Spark Connect clients lack."""
@@ -58,6 +66,14 @@ class ConnectEngine(ConnectCatalog):
 
     def can(self, ability: Ability) -> bool:
         return ability in self.abilities
+
+    def to_arrow(self, rows: DataFrame, collect: Callable[[], pa.Table]) -> pa.Table:  # noqa: ARG002
+        connect: Any = rows
+        table, schema = connect._to_table()  # PySpark's asks for the schema first
+        return table.cast(to_arrow_schema(schema, **_IN_UTC))
+
+    def empty_frame(self, columns: Sequence[str]) -> DataFrame:
+        return self.spark.range(1).where("FALSE").selectExpr(*columns)  # `sql` is a request
 
     @property
     def parallelism(self) -> int:

@@ -30,7 +30,7 @@ _NODES = {
 """The class names of functions that depend on the session or the moment."""
 
 _NON_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
-_OTHER_ROWS = "SELECT 1 AS __sparkdelta_other"
+_OTHER_COLUMN = "1 AS __sparkdelta_other"
 
 
 def expression_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
@@ -50,7 +50,7 @@ def expression_nodes(frame: DataFrame) -> tuple[bool, frozenset[str]]:
     condition: Any = plan.filter if _is(plan, "Filter") else F.isnull(plan._columns[0])
     rows: Any = type(frame)(plan._child, connect._session)
     nodes = _named_nodes(condition.to_plan(connect._session.client), rows)
-    others = frame.sparkSession.sql(_OTHER_ROWS)
+    others = frame.sparkSession.range(1).selectExpr(_OTHER_COLUMN)
     try:  # Spark refuses other expressions as the condition of a join
         _ = rows.join(others, condition).schema
     except DeltaError:

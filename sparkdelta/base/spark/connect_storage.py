@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -111,6 +112,19 @@ def qualified_root(spark: SparkSession, path: str) -> str:
         if scheme.lower() != "file":
             return path.rstrip("/")
         return f"file:{posixpath.normpath('/' + rest.lstrip('/'))}"
+    place = path, settings_of(spark, [_DEFAULT_FS])[_DEFAULT_FS]
+    roots = _roots.setdefault(spark, {})
+    if place not in roots:
+        roots[place] = _asked_root(spark, path)
+    return roots[place]
+
+
+_DEFAULT_FS = "fs.defaultFS"
+_roots: WeakKeyDictionary[SparkSession, dict[tuple[str, str | None], str]] = WeakKeyDictionary()
+"""The roots by session, path and the session's own default file system."""
+
+
+def _asked_root(spark: SparkSession, path: str) -> str:
     missing = f"{path.rstrip('/')}/{uuid4()}"
     reader = spark.read.format("binaryFile").schema(_BINARY_FILE).option("__globPaths__", "false")
     try:
@@ -199,6 +213,7 @@ def _prepare_writing(sibling: SparkSession, settings: Mapping[str, str]) -> None
     change_settings(sibling, {**WRITE_SETTINGS, **committers, **settings})
 
 
+_IS_ITS_URI = re.compile("[a-zA-Z0-9/:._=-]*").fullmatch
 _UNCACHED = "sparkdelta.uncached"
 """An option that Spark's Parquet source ignores."""
 
@@ -215,13 +230,24 @@ def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
     try:
         reader = spark.read.schema(scan.schema).options(**scan.options)
         rows = reader.parquet(*scan.files)
-        input_files = rows.inputFiles()
+        listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
+        modified = F.unix_millis("modificationTime")
+        listed = listing.select("path", F.struct("length", modified)).collect()
+        stamps = {plain_path(path): tuple(stamp) for path, stamp in listed}
+        input_files = [*stamps]
+        if len(stamps) < len(scan.files) or not all(map(_IS_ITS_URI, input_files)):
+            input_files = rows.inputFiles()
         if len(input_files) < len(scan.files):
             # Rows in Spark's cache have no files. With another option, it is another relation.
             input_files = reader.option(_UNCACHED, "true").parquet(*scan.files).inputFiles()
-        listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
-        empty = _empty(input_files, [row["path"] for row in listing.select("path").collect()])
-        return ParquetRelation(rows, rows.metadataColumn("_metadata"), input_files, empty)
+        paths = [plain_path(unquote(uri)) for uri in input_files]
+        return ParquetRelation(
+            rows,
+            rows.metadataColumn("_metadata"),
+            input_files,
+            empty=[path for path in paths if path not in stamps],
+            stamps=[stamps.get(path, (0, 0)) for path in paths],
+        )
     except DeltaError:
         raise
     except AnalysisException as error:

@@ -95,7 +95,10 @@ def read_table(
         delta_errors(version, what=what, bound=bound),
         named_jobs(frame.sparkSession, what, version=version),
     ):
-        table = _without_job(frame) if _is_collected(frame) else frame.toArrow()
+        if _is_collected(frame):
+            table = _without_job(frame)
+        else:
+            table = engine_of(frame.sparkSession).to_arrow(frame, frame.toArrow)
     if table.num_rows > bound:
         raise DriverReadTooLargeError(what=what, rows=table.num_rows, bound=bound)
     return table

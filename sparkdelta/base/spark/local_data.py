@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.table_schema import has_user_defined_types, quoted
+from sparkdelta.base.spark.spark_engine import engine_of
 
 
 def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -19,8 +20,8 @@ def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
     if has_user_defined_types(schema):  # SQL has no names of them
         nothing = F.from_json(F.lit(None).cast("string"), schema).alias("row")
         return spark.sql("VALUES (0)").where("FALSE").select(nothing).select("row.*")
-    columns = (f"CAST(NULL AS {type_text(f.dataType)}) AS {quoted(f.name)}" for f in schema.fields)
-    return spark.sql(f"SELECT {', '.join(columns)} WHERE FALSE")
+    columns = [f"CAST(NULL AS {type_text(f.dataType)}) AS {quoted(f.name)}" for f in schema.fields]
+    return engine_of(spark).empty_frame(columns)
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:

@@ -16,15 +16,11 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, LOG_DIRECTORY
-from sparkdelta.base.spark import worker_python  # noqa: F401 - pickles the package by value
-from sparkdelta.base.spark.connect_catalog import users_session
 from sparkdelta.base.spark.connect_storage import BinaryFiles
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.server_tasks import NO_PYTHON, on_server
 from sparkdelta.base.storage import server_store_workers as workers
 from sparkdelta.base.storage.log_store import (
     Data,
@@ -34,23 +30,13 @@ from sparkdelta.base.storage.log_store import (
     temporary_name,
 )
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES
-from sparkdelta.base.storage.server_store_workers import DELTA_ERROR, Item, StoreOperation, outcome
+from sparkdelta.base.storage.server_store_workers import Item, StoreOperation
 from sparkdelta.base.storage.table_files import relative_directory, relative_path
 from sparkdelta.base.storage.worker_files import StoredEntry, WorkerFiles
-from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError, from_message
+from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError
 
 _LOGGER = logging.getLogger(__name__)
 
-_OUTCOME = (
-    "STRUCT<error: ARRAY<STRING>, "
-    "items: ARRAY<STRUCT<name: STRING, size: BIGINT, time: BIGINT, content: BINARY>>>"
-)
-_ERRORS = {
-    "FileNotFoundError": (FileNotFoundError, errno.ENOENT, "no such file on the server"),
-    "FileExistsError": (FileExistsError, errno.EEXIST, "exists on the server"),
-}
-_NO_PYTHON = "DELTA_PYTHON_WORKER_NOT_USABLE"
-_NOT_USABLE = ("PYTHON_VERSION_MISMATCH", "Cannot run program", "ModuleNotFoundError")
 _MAX_MESSAGE_BYTES = 32 << 20
 """The most bytes of a file in one request; a server accepts messages of up to 128 MB."""
 
@@ -58,42 +44,6 @@ _SCHEMES = ("file", *OBJECT_SCHEMES)
 """The schemes of storages on which workers may create a file without overwriting."""
 
 _writable: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
-
-
-def on_server(spark: SparkSession, function: Callable[[], list[Item]], *, what: str) -> list[Item]:
-    """Return what a function returns in a task on the server.
-
-    Raises
-    ------
-    FileNotFoundError, FileExistsError
-        Of the function; `filename` is the same.
-    DELTA_PYTHON_WORKER_NOT_USABLE
-        The server cannot run functions of the client's Python.
-    """
-    task = F.udf(lambda _: outcome(function), _OUTCOME, useArrow=False).asNondeterministic()
-    try:
-        frame = users_session(spark).range(0, 1, 1, 1).select(task("id").alias("outcome"))
-        [[done]] = read_rows(frame, what=what, bound=1)
-    except DeltaError:
-        raise
-    except PySparkException as error:
-        text = str(error)
-        if any(sign in text for sign in _NOT_USABLE):
-            problem = text.partition("\n")[0].rstrip(".")
-            raise DeltaError.of(_NO_PYTHON, problem=problem) from None
-        raise
-    if done["error"]:
-        kind, name = done["error"]
-        raised = from_message(name) if kind == DELTA_ERROR else None
-        if raised is not None:
-            raise raised
-        error_class, number, problem = _ERRORS[kind]
-        raise error_class(number, problem, name)
-    return [
-        # PySpark 4.0 has a bytearray.
-        (name, size, time, None if content is None else bytes(content))
-        for name, size, time, content in done["items"]
-    ]
 
 
 @dataclass(slots=True)
@@ -116,6 +66,8 @@ class ServerLogStore:
     _has_workers: bool = field(default=True, init=False, repr=False)
     _emptied: set[str] = field(default_factory=set, init=False, repr=False)
     _listing: list[FileEntry] | None = field(default=None, init=False, repr=False)
+    _expected: dict[str, tuple[str, bytes]] = field(default_factory=dict, init=False, repr=False)
+    _created: tuple[str, bytes] | None = field(default=None, init=False, repr=False)
 
     def list_from(self, start: str = "") -> list[FileEntry]:
         listing, self._listing = self._listing, None
@@ -151,7 +103,7 @@ class ServerLogStore:
             items = self._call(workers.survey)
         except DeltaError as error:
             is_storage = isinstance(error, StorageError) and not self._is_local()
-            if not is_storage and error.error_class != _NO_PYTHON:
+            if not is_storage and error.error_class != NO_PYTHON:
                 raise
             _LOGGER.info("Spark lists the log of %s: %s", self.table_root, error)
             self._has_workers = False
@@ -201,11 +153,19 @@ class ServerLogStore:
                 "endpoint and credentials of the store to the server as spark.hadoop.* settings",
             )
 
+    def expect_put(self, name: str, data: bytes, *, after: str) -> None:
+        self._expected = {after: (checked_name(name), data)}
+
     def put_if_absent(self, name: str, data: Data) -> None:
         checked_name(name)
+        expected, self._expected = self._expected.get(name), {}
+        created, self._created = self._created, None
+        if created is not None and created == (name, data):
+            return
         parts = [*_parts(data)]
         if len(parts) == 1:
-            self._call(workers.put_if_absent, name, parts[0])
+            if self._call(workers.put_if_absent, name, parts[0], expected):
+                self._created = expected
             return
         names = [temporary_name() for _ in parts]
         try:
@@ -228,7 +188,9 @@ class ServerLogStore:
     def list_directory(self, name: str) -> list[FileEntry]:
         if not self._is_reached():
             return self._binary.list_directory(f"{LOG_DIRECTORY}/{checked_name(name)}")
-        return _entries(self._call(workers.list_directory, checked_name(name)))
+        items = self._call(workers.list_directory, checked_name(name))
+        self._known |= {f"{name}/{file}": data for file, _, _, data in items if data is not None}
+        return _entries(items)
 
     def is_alone(self) -> bool:
         return bool(self._call(workers.is_alone))

@@ -16,6 +16,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from sparkdelta.base.spark.connect_catalog import users_session
 from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
@@ -44,7 +45,7 @@ def worker_python(spark: SparkSession) -> Iterator[None]:
         A required package is missing on the workers.
     """
     if not engine_of(spark).runs_workers_locally:
-        _check(spark)
+        _check(users_session(spark))
         yield
         return
     context = spark.sparkContext

@@ -8,7 +8,7 @@ import errno
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
 from uuid import uuid4
 
 from sparkdelta.base.protocol.log_files import (
@@ -37,6 +37,16 @@ class FileEntry:
     name: str
     size_bytes: int
     modification_time_ms: int
+
+
+@runtime_checkable
+class PutsTwo(Protocol):
+    """A log store that can create two files in one request."""
+
+    def expect_put(self, name: str, data: bytes, *, after: str) -> None:
+        """Create a file in the request that creates another one, if that comes next. The caller
+        creates it later all the same, which takes no request if it was absent.
+        """
 
 
 class LogStore(Protocol):

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT
+from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, is_staging_directory
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.base.storage.object_files import object_errors
@@ -30,7 +30,7 @@ Item: TypeAlias = tuple[str, int, int, "bytes | None"]
 """A file: its name, size in bytes, modification time in milliseconds, and perhaps its contents."""
 
 _MAX_KNOWN_BYTES = 1 << 20
-"""The most bytes of small files of a log that are read with its listing."""
+"""The most bytes of small files of a log that are read with a listing."""
 
 DELTA_ERROR = "DeltaError"
 """The kind of errors of this library in an `outcome`."""
@@ -133,14 +133,25 @@ def read_part(store: LogStore, name: str, start: int, size: int | None) -> Itera
     yield name, len(data), 0, data
 
 
-def put_if_absent(store: LogStore, name: str, data: bytes) -> Iterator[Item]:
-    """Create a file; one with these contents is the work of an earlier run."""
+def put_if_absent(
+    store: LogStore, name: str, data: bytes, more: tuple[str, bytes] | None = None
+) -> Iterator[Item]:
+    """Create a file; one with these contents is the work of an earlier run.
+
+    Parameters
+    ----------
+    more
+        Another file, created then. It is yielded, unless that fails: the error is ignored.
+    """
     try:
         store.put_if_absent(name, data)
     except FileExistsError:
         if store.read([name]) != [data]:
             raise
-    yield from ()
+    if more is not None:
+        with suppress(OSError, DeltaError):
+            yield from put_if_absent(store, *more)
+            yield more[0], 0, 0, None
 
 
 def join_if_absent(store: LogStore, name: str, parts: Sequence[str]) -> Iterator[Item]:
@@ -182,8 +193,15 @@ def delete(store: LogStore, names: Sequence[str]) -> Iterator[Item]:
 
 
 def list_directory(store: LogStore, name: str) -> Iterator[Item]:
-    """Yield the files of a directory of the log."""
-    yield from map(_item, store.list_directory(name))
+    """Yield the files of a directory of the log; with their contents, if they are staged and small:
+    most are read next.
+    """
+    listing = store.list_directory(name)
+    size = sum(entry.size_bytes for entry in listing)
+    is_read = is_staging_directory(name.partition("/")[0]) and size <= _MAX_KNOWN_BYTES
+    for entry in listing:
+        data = store.read([f"{name}/{entry.name}"])[0] if is_read else None
+        yield entry.name, entry.size_bytes, entry.modification_time_ms, data
 
 
 def staging_directories(store: LogStore) -> Iterator[Item]:

@@ -21,11 +21,11 @@ from sparkdelta.base.protocol.log_files import (
     version_checksum_name,
 )
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.operations.upkeep.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
 from sparkdelta.table.checksum.version_checksum_rules import (
     VersionChecksum,
     serialize_version_checksum,
 )
+from sparkdelta.table.commit.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
 from sparkdelta.table.commit.conflict_detection import parse_commit
 from sparkdelta.table.listing.line_reader import fits_on_driver
 from sparkdelta.table.listing.listing import list_log_files, read_checksum

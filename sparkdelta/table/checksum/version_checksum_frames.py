@@ -1,6 +1,6 @@
 """Totals of the files of a version or a commit, for version checksums.
 
-`operations.upkeep.checksum_step_rules` implements the same rules in Python for small commits;
+`table.commit.checksum_step_rules` implements the same rules in Python for small commits;
 `tests/table/checksum/test_version_checksum_contracts.py` compares the two.
 
 References

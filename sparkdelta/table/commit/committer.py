@@ -200,6 +200,7 @@ class Committer:
         prepared: PreparedCommit,
         read_state: ReadState,
         conflict_detector: Callable[[], ConflictDetector],
+        before_put: Callable[[Version, bytes], None] = lambda *_: None,
     ) -> Committed:
         """Write the commit as the next version; retry after winning commits without conflicts.
 
@@ -207,6 +208,8 @@ class Committer:
         ----------
         conflict_detector
             Called once another commit was first.
+        before_put
+            Called with the whole commit file before the first attempt, where it is not large.
 
         Raises
         ------
@@ -249,6 +252,8 @@ class Committer:
                 txn_id=txn_id,
             )
             lines, files = _lines(prepared, read_state, info, path)
+            if attempt == 1 and files is None:
+                before_put(version, lines)
             if self._put(version, lines, files, txn_id):
                 _LOGGER.info(
                     "Committed version %s of %s (%s) at attempt %s after %s ms",

@@ -19,15 +19,20 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile
+from sparkdelta.base.protocol.log_files import Version, commit_name, version_checksum_name
 from sparkdelta.base.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.protocol.table_properties import assigns_row_ids
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.session_settings import user_metadata
-from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.storage.log_store import LogStore, PutsTwo
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError
-from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.checksum.version_checksum_rules import (
+    VersionChecksum,
+    serialize_version_checksum,
+)
+from sparkdelta.table.commit.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
 from sparkdelta.table.commit.committer import (
     Committed,
     Committer,
@@ -35,7 +40,7 @@ from sparkdelta.table.commit.committer import (
     PreparedCommit,
     ReadState,
 )
-from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
+from sparkdelta.table.commit.conflict_detection import DriverConflictDetector, parse_commit
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.spark_conflict_detection import SparkConflictDetector
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
@@ -198,7 +203,20 @@ class Transaction(PreparedCommit):
         prepared = replace(
             self, operation=operation, staged=staged, files=lines, user_metadata=metadata
         )
-        return committer.commit(prepared, read_state, partial(self._detector, removed))
+        detector = partial(self._detector, removed)
+        return committer.commit(prepared, read_state, detector, self._expect_checksum)
+
+    def _expect_checksum(self, version: Version, lines: bytes) -> None:
+        """Compute the checksum that follows a commit, where one request can write both."""
+        before, root = self.snapshot, self.store.table_root
+        known = BEFORE_THE_FIRST if before is None else before.version_checksum
+        if known is None or not isinstance(self.store, PutsTwo):
+            return
+        commit = parse_commit(lines, version, with_files=True, path=root)
+        checksum = checksum_after(known, commit, table_root=root)
+        if checksum is not None:
+            name, data = version_checksum_name(version), serialize_version_checksum(checksum)
+            self.store.expect_put(name, data, after=commit_name(version))
 
     def _read_state(self) -> ReadState:
         snapshot = self.snapshot

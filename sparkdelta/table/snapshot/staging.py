@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 import pyarrow as pa
@@ -41,6 +41,9 @@ class Staging:
     spark: SparkSession
     store: LogStore
     name: str
+    _listed: dict[str, list[FileEntry]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def write_parquet(
         self, rows: DataFrame, part: str, options: Mapping[str, str]
@@ -130,8 +133,10 @@ class Staging:
                 raise
 
     def _files(self, part: str, suffix: str) -> list[FileEntry]:
-        entries = self.store.list_directory(f"{self.name}/{part}")
-        return [entry for entry in entries if _is_data(entry.name, suffix)]
+        """Return the data files of a part, which is written once."""
+        if part not in self._listed:
+            self._listed[part] = self.store.list_directory(f"{self.name}/{part}")
+        return [entry for entry in self._listed[part] if _is_data(entry.name, suffix)]
 
 
 def _is_data(name: str, suffix: str) -> bool:

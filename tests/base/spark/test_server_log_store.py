@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from sparkdelta.base.protocol.log_files import staging_directory
 from sparkdelta.base.spark import server_store
 from sparkdelta.base.spark.connect_storage import BinaryFiles
 from sparkdelta.base.spark.server_store import ServerLogStore
+from sparkdelta.base.storage import server_store_workers
 from sparkdelta.base.storage.server_store_workers import Item, StoreOperation
 from sparkdelta.exceptions import StoreNotWritableError
 
@@ -92,3 +95,49 @@ def test_the_hint_the_listing_and_new_commits_take_one_task(
     assert operations == ["survey"]
     store.put_if_absent("2.json", b"")
     assert "2.json" in [entry.name for entry in store.list_from()], "each listing is of its time"
+
+
+def test_a_commit_and_its_checksum_take_one_task(operations: list[str], tmp_path: Path) -> None:
+    store, log = store_of(tmp_path), tmp_path / "_delta_log"
+    store.expect_put("0.crc", b"checksum", after="0.json")
+    store.put_if_absent("0.json", b"commit")
+    assert (log / "0.crc").read_bytes() == b"checksum"
+    store.put_if_absent("0.crc", b"checksum")
+    assert operations == ["put_if_absent"]
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("0.crc", b"another checksum")
+    assert len(operations) == 2, "a task is left out once, and only for what it would create"
+
+
+def test_the_checksum_of_a_lost_race_is_not_written(operations: list[str], tmp_path: Path) -> None:
+    store, log = store_of(tmp_path), tmp_path / "_delta_log"
+    log.mkdir()
+    (log / "0.json").write_bytes(b"another writer's")
+    store.expect_put("0.crc", b"checksum", after="0.json")
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("0.json", b"commit")
+    store.expect_put("0.crc", b"checksum", after="0.json")
+    store.put_if_absent("1.json", b"commit")
+    assert sorted(path.name for path in log.iterdir()) == ["0.json", "1.json"]
+    store.expect_put("0.crc", b"checksum", after="2.json")
+    (log / "0.crc").write_bytes(b"of a commit that was taken back")
+    store.put_if_absent("2.json", b"commit")
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("0.crc", b"checksum")
+    assert (log / "0.crc").read_bytes() == b"of a commit that was taken back"
+
+
+def test_staged_files_that_are_small_are_listed_and_read_in_one_task(
+    operations: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    part = f"{staging_directory(str(uuid4()))}/part"
+    for directory in (part, "_sidecars"):
+        (tmp_path / "_delta_log" / directory).mkdir(parents=True)
+        (tmp_path / "_delta_log" / directory / "1.parquet").write_bytes(b"rows")
+    for bound, name, tasks in ((4, part, 1), (3, part, 2), (4, "_sidecars", 2)):
+        monkeypatch.setattr(server_store_workers, "_MAX_KNOWN_BYTES", bound)
+        store = store_of(tmp_path)
+        operations.clear()
+        assert [entry.name for entry in store.list_directory(name)] == ["1.parquet"]
+        assert store.read([f"{name}/1.parquet"]) == [b"rows"]
+        assert len(operations) == tasks

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from operator import le
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,49 @@ try:
 except DeltaError as error:
     found["error"] = [error.error_class, error.argument]
 found["unchanged"] = before == (os.listdir(zoned), os.listdir(f"{zoned}/_delta_log"))
+print(json.dumps(found))
+spark.stop()
+"""
+COUNTS = """
+import json, sys
+from collections import Counter
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.client import SparkConnectClient
+from sparkdelta import DeltaTable, read_delta, write_delta
+from sparkdelta.base.spark import server_tasks
+remote, path = sys.argv[1:]
+spark = SparkSession.builder.remote(remote).getOrCreate()
+sent = Counter()
+def count(owner, name):
+    method = getattr(owner, name)
+    def counted(*args, **kwargs):
+        sent[name] += 1
+        return method(*args, **kwargs)
+    setattr(owner, name, counted)
+for name in ("_execute_and_fetch_as_iterator", "_analyze", "config"):
+    count(SparkConnectClient, name)
+count(server_tasks, "_task")
+def requests(action):
+    "Return the tasks on the server, all executed plans, and the analyses; warm."
+    for _ in range(2):
+        sent.clear()
+        action()
+    return [sent[name] for name in ("_task", "_execute_and_fetch_as_iterator", "_analyze")]
+def rows(start, end):
+    return spark.range(start, end, 1, 2).selectExpr("id", "CAST(id AS STRING) AS s")
+def merge():
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(rows(5, 15).alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+properties = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "100"}
+write_delta(rows(0, 10), path, properties=properties)
+ids = iter(range(10))
+found = {
+    "append": requests(lambda: write_delta(rows(20, 30), path, mode="append")),
+    "read": requests(lambda: read_delta(spark, path, where=f"id = {next(ids)}").count()),
+    "overwrite": requests(lambda: write_delta(rows(0, 10), path, mode="overwrite")),
+    "delete": requests(lambda: DeltaTable.forPath(spark, path).delete(f"id = {next(ids)}")),
+    "merge": requests(merge),
+}
 print(json.dumps(found))
 spark.stop()
 """
@@ -234,6 +278,21 @@ def test_rows_are_written_once_unless_the_sessions_settings_matter(
     for name in ("same", "time zone", "not ansi"):
         read = read_delta(spark, str(tmp_path / name)).collect()
         assert sorted(map(list, read)) == rows
+
+
+def test_calls_send_few_requests(server: str, tmp_path: Path) -> None:
+    """The tasks on the server, all executed plans, and the analyses of each call."""
+    most = {
+        "append": (4, 5, 1),
+        "read": (1, 4, 2),
+        "overwrite": (4, 6, 3),
+        "delete": (7, 12, 8),
+        "merge": (9, 16, 17),
+    }
+    sent = answer_of(COUNTS, server, str(tmp_path / "t"))
+    assert sent.keys() == most.keys()
+    for call, counts in sent.items():
+        assert all(map(le, counts, most[call])), (call, counts)
 
 
 MANY = """

@@ -97,5 +97,16 @@ def test_a_storage_that_fails_fails_once(tmp_path: Path) -> None:
     assert not items
 
 
+def test_a_second_run_finds_both_files_of_the_first(tmp_path: Path) -> None:
+    for _ in range(2):
+        done = run(tmp_path, workers.put_if_absent, "1.json", b"one", ("1.crc", b"sum"))
+        assert done == ([], [("1.crc", 0, 0, None)])
+    other = run(tmp_path, workers.put_if_absent, "2.json", b"two", ("1.crc", b"other"))
+    assert other == ([], []), "the second file is not part of the commit"
+    assert contents(tmp_path / "_delta_log") == {
+        "1.json": b"one", "1.crc": b"sum", "2.json": b"two",
+    }  # fmt: skip
+
+
 def contents(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}

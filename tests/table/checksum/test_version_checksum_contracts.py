@@ -1,4 +1,4 @@
-"""The change of file totals by values (`operations.upkeep.checksum_step_rules`) and by rows
+"""The change of file totals by values (`table.commit.checksum_step_rules`) and by rows
 (`table.checksum.version_checksum_frames`).
 """
 
@@ -17,9 +17,9 @@ from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.protocol.file_totals import DELETED_BOUNDARIES, FileBin, FileTotals
 from sparkdelta.base.schema.action_schemas import actions as action_types
-from sparkdelta.operations.upkeep.checksum_step_rules import checksum_after
 from sparkdelta.table.checksum.version_checksum_frames import changed_bins
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
+from sparkdelta.table.commit.checksum_step_rules import checksum_after
 from sparkdelta.table.commit.conflict_rules import WinningCommit
 from tests.support.drawn import drawn
 

@@ -30,8 +30,8 @@ from sparkdelta.exceptions import (
     ProtocolChangedException,
     StorageError,
 )
-from sparkdelta.table.commit.committer import PreparedCommit, ReadState
-from sparkdelta.table.commit.conflict_detection import parse_commit
+from sparkdelta.table.commit.committer import Committer, PreparedCommit, ReadState
+from sparkdelta.table.commit.conflict_detection import DriverConflictDetector, parse_commit
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from tests.support.commits import APPEND, add, append, commit, create, latest, metadata
@@ -98,6 +98,22 @@ def test_a_commit_is_rebased() -> None:
     assert (last.version, last.attempts) == (4, 2)
     assert added(log) == list("abcd")
     assert actions(log.commits()[4])[0]["commitInfo"]["readVersion"] == 0
+
+
+def test_the_file_of_the_first_attempt_is_shown_before_it_is_written() -> None:
+    log = MemoryLog()
+    read_state, shown = create(log), []
+    for name in "ab":
+        prepared = PreparedCommit(APPEND, StagedActions(adds=(add(name),)))
+        Committer(log, **fast()).commit(
+            prepared,
+            read_state,
+            lambda: DriverConflictDetector(log, ReadSet()),
+            lambda version, lines: shown.append((version, lines, len(log.commits()))),
+        )
+    assert [(version, commits) for version, _, commits in shown] == [(1, 1), (1, 2)]
+    assert shown[0][1] == log.commits()[1]
+    assert added(log) == ["a", "b"]
 
 
 @pytest.mark.parametrize(

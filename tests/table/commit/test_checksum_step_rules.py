@@ -18,8 +18,8 @@ from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
 from sparkdelta.base.protocol.file_actions import AddFile, RemoveFile
 from sparkdelta.base.protocol.file_totals import SIZE_BOUNDARIES
 from sparkdelta.base.protocol.wire_values import wire_form
-from sparkdelta.operations.upkeep.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
 from sparkdelta.table.checksum.version_checksum_rules import MAX_FILES, VersionChecksum
+from sparkdelta.table.commit.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
 from sparkdelta.table.commit.conflict_rules import WinningCommit
 
 PROTOCOL = Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "domainMetadata"))
