@@ -108,8 +108,8 @@ class ConnectCatalog:
         is_managed: bool,
         comment: str | None = None,
     ) -> None:
-        place = "" if is_managed else f" LOCATION {_literal(location)}"
-        place += "" if comment is None else f" COMMENT {_literal(comment)}"
+        place = "" if is_managed else f" LOCATION {literal(location)}"
+        place += "" if comment is None else f" COMMENT {literal(comment)}"
         self._change(f"CREATE TABLE {self._quoted(name)} USING {provider}{place}")
 
     def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:
@@ -139,7 +139,7 @@ class ConnectCatalog:
     def move_table(self, name: Sequence[str], location: str) -> None:
         named, comment = self._qualified(name), comment_of(self._information(name))
         with self._naming_session() as naming:
-            naming.sql(f"ALTER TABLE {quoted_path(named)} SET LOCATION {_literal(location)}")
+            naming.sql(f"ALTER TABLE {quoted_path(named)} SET LOCATION {literal(location)}")
             self._restore_comment(naming, named, comment)
 
     def _restore_comment(
@@ -147,7 +147,7 @@ class ConnectCatalog:
     ) -> None:
         """Give a table the comment that ALTER TABLE has taken from it, as some versions do."""
         if comment is not None and comment_of(self._information(name)) != comment:
-            naming.sql(f"COMMENT ON TABLE {quoted_path(name)} IS {_literal(comment)}")
+            naming.sql(f"COMMENT ON TABLE {quoted_path(name)} IS {literal(comment)}")
 
     def _match_location(
         self, naming: SparkSession, name: Sequence[str], information: str | None
@@ -161,7 +161,7 @@ class ConnectCatalog:
         )
         stored = re.search(r"[\[ ]location=(.*?)(?:, \w+=|\]$)", properties or "")
         if stored is not None and location is not None and _plain(stored[1]) != _plain(location):
-            naming.sql(f"ALTER TABLE {quoted_path(name)} SET LOCATION {_literal(location)}")
+            naming.sql(f"ALTER TABLE {quoted_path(name)} SET LOCATION {literal(location)}")
 
     def drop_table(self, name: Sequence[str]) -> None:
         self._change(f"DROP TABLE {self._quoted(name)}")
@@ -328,6 +328,7 @@ def _plain(location: str) -> str:
     return location.removeprefix("file:") if location.startswith("file:/") else location
 
 
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+def literal(text: str) -> str:
+    """Return a string for a session of this library, in which it has no variables."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"

@@ -22,7 +22,6 @@ from pyspark.sql.types import (
     BinaryType,
     BooleanType,
     ByteType,
-    CharType,
     DataType,
     DateType,
     DayTimeIntervalType,
@@ -39,13 +38,13 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
-    VarcharType,
     VariantType,
     YearMonthIntervalType,
 )
 
 from sparkdelta.base.predicates.resolved_names import name_parts
-from sparkdelta.base.schema.sql_text import text_literal, type_text
+from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
+from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.stored_view import StoredView, TablesOfView
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.connect_catalog import (
@@ -54,6 +53,7 @@ from sparkdelta.base.spark.connect_catalog import (
     connect_sibling,
     copy_sql_settings,
     line_of,
+    literal,
 )
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import set_up_for_view
@@ -63,7 +63,7 @@ _GLOBAL_VIEWS = "spark.sql.globalTempDatabase"
 _VERSION_OPTIONS = ("spark.sql.timeTravelVersionKey", "spark.sql.timeTravelTimestampKey")
 _KEPT_SETTING = "view.sqlConfig."
 _CURRENT_SETTINGS = "spark.sql.legacy.useCurrentConfigsForView"
-_ATTEMPTS = 5
+_ATTEMPTS, MAX_COLUMNS = 5, 100_000
 _defining = threading.Lock()
 """Held while the catalog shows the columns of tables: threads of a program define many views."""
 
@@ -82,7 +82,10 @@ class ConnectViews(ConnectCatalog):
         named = quoted_path((line_of(text, "Database") or "", line_of(text, "Table") or ""))
         described = self.spark.sql(f"DESCRIBE TABLE EXTENDED {named} AS JSON")
         (row,) = read_rows(described, what="definition of a view", bound=1)
-        return _stored_view(json.loads(row[0]))
+        shown = self.spark.sql(f"DESCRIBE TABLE {named}")
+        columns = read_rows(shown, what="columns of a view", bound=MAX_COLUMNS)
+        kinds = {column[0]: str(column[1]) for column in columns}  # JSON has no CHAR and VARCHAR
+        return _stored_view(json.loads(row[0]), kinds)
 
     def is_temporary_view(self, name: Sequence[str]) -> bool:
         if len(name) > 2:
@@ -131,7 +134,7 @@ class ConnectViews(ConnectCatalog):
         with self._knowing(read) as run:
             settings = run(statement)
         if settings:  # Spark keeps them with the view; only the text may count
-            kept = ", ".join(text_literal(f"{_KEPT_SETTING}{each}") for each in settings)
+            kept = ", ".join(f"'{_KEPT_SETTING}{each}'" for each in settings)
             view = quoted_path(self._qualified(name))
             self.spark.sql(f"ALTER VIEW {view} UNSET TBLPROPERTIES IF EXISTS ({kept})")
 
@@ -152,11 +155,11 @@ class ConnectViews(ConnectCatalog):
         """
         others = dict.fromkeys(_VERSION_OPTIONS, "sparkdelta") if read.has_versions else {}
         others |= {_CURRENT_SETTINGS: "true"} if read.has_inner_versions else {}
-        with self._naming_session() as naming:
-            copy_sql_settings(self.spark, naming)
+        with self._naming_session() as naming, self._naming_session() as defining:
+            copy_sql_settings(self.spark, defining)
             for name, value in others.items():
-                naming.conf.set(name, value)
-            naming.sql(f"USE {self.spark.catalog.currentDatabase()}")
+                defining.conf.set(name, value)
+            defining.sql(f"USE {self.spark.catalog.currentDatabase()}")
 
             def run(statement: str) -> Collection[str]:
                 for attempt in range(_ATTEMPTS):
@@ -164,7 +167,7 @@ class ConnectViews(ConnectCatalog):
                         for table, schema in read.columns.items():
                             undo.enter_context(self._showing(naming, table, schema))
                         try:
-                            naming.sql(statement)
+                            defining.sql(statement)
                             return others
                         except DeltaError:
                             raise
@@ -213,12 +216,14 @@ def _hide_columns(naming: SparkSession, table: str, schema: StructType, before: 
 
 def _texts(schema: StructType) -> list[str]:
     """Return columns as SQL text."""
-    comments = [(field.metadata or {}).get("comment") for field in schema]
-    return [
-        f"{quoted(field.name)} {type_text(field.dataType)}"
-        + ("" if comment is None else f" COMMENT {text_literal(comment)}")
-        for field, comment in zip(schema, comments, strict=True)
-    ]
+    texts = []
+    for field in schema:
+        metadata = field.metadata or {}
+        comment = metadata.get("comment")
+        kind = metadata.get(CHAR_OR_VARCHAR) or type_text(field.dataType)
+        about = "" if comment is None else f" COMMENT {literal(comment)}"
+        texts.append(f"{quoted(field.name)} {kind}{about}")
+    return texts
 
 
 def _named_rows(spark: SparkSession, name: str) -> DataFrame:
@@ -229,14 +234,21 @@ def _named_rows(spark: SparkSession, name: str) -> DataFrame:
     return cast(DataFrame, ConnectFrame(Read(name), cast(Any, spark)))
 
 
-def _stored_view(described: Mapping[str, Any]) -> StoredView:
-    """Return a view as DESCRIBE ... AS JSON describes it."""
+def _stored_view(described: Mapping[str, Any], kinds: Mapping[str, str]) -> StoredView:
+    """Return a view as DESCRIBE ... AS JSON describes it.
+
+    Parameters
+    ----------
+    kinds
+        The types of the columns as DESCRIBE shows them.
+    """
+    columns = [_field(each, kinds.get(each["name"], "")) for each in described["columns"]]
     return StoredView(
         name=(described["catalog_name"], *described["namespace"], described["table_name"]),
         text=described["view_text"],
         namespace=tuple(name_parts(described["view_catalog_and_namespace"])),
         settings=described.get("view_creation_spark_configuration", {}),
-        schema=StructType([_field(each) for each in described["columns"]]),
+        schema=StructType(columns),
         query_columns=tuple(described.get("view_query_output_columns", ())),
         mode=described["view_schema_mode"],
     )
@@ -251,10 +263,11 @@ _SIMPLE: Mapping[str, DataType] = {
 } | {"timestamp_ltz": TimestampType()}  # fmt: skip
 
 
-def _field(described: Mapping[str, Any]) -> StructField:
-    comment = described.get("comment")
-    metadata = None if comment is None else {"comment": comment}
-    nullable = described.get("nullable", True)
+def _field(described: Mapping[str, Any], kind: str = "") -> StructField:
+    comment, nullable = described.get("comment"), described.get("nullable", True)
+    metadata = {} if comment is None else {"comment": comment}
+    if kind.startswith(("char(", "varchar(")):
+        metadata[CHAR_OR_VARCHAR] = kind
     return StructField(described["name"], _type(described["type"]), nullable, metadata)
 
 
@@ -273,10 +286,6 @@ def _type(described: Mapping[str, Any]) -> DataType:
             return DecimalType(described["precision"], described["scale"])
         case "string":
             return StringType(described.get("collation", "UTF8_BINARY"))
-        case "char":
-            return CharType(described["length"])
-        case "varchar":
-            return VarcharType(described["length"])
         case "interval":
             start, end = described["start_unit"], described["end_unit"]
             for kind in (DayTimeIntervalType, YearMonthIntervalType):

@@ -140,16 +140,19 @@ def _define_permanent(sql: SparkSql, text: Fragment) -> bool:
     AnalysisException
         As Spark raises it: the query is wrong, or reads a temporary view, or the name is taken.
     """
-    engine = engine_of(sql.spark)
+    engine, is_new = engine_of(sql.spark), text.tokens[0].is_word("CREATE")
     parser = Parser(text.whole, text.tokens)
     while not parser.accept("VIEW"):
         parser.next()
     parser.accept("IF NOT EXISTS")
     first, given = parser.token, parser.table_name()
     end = parser.ahead(-1).end
-    query = _accept_query(parser, is_new=text.tokens[0].is_word("CREATE"))
+    query = _accept_query(parser, is_new=is_new)
     if query is None:
         return False
+    if not is_new and engine.is_temporary_view(given):
+        sql.query(query).createOrReplaceTempView(quoted_path(given))
+        return True
     temporary = _temporary_view(sql, query)
     view = quoted_path(given)
     if temporary is not None:
