@@ -119,7 +119,7 @@ class ConnectCatalog:
     def _names_to_rename(
         self, name: Sequence[str], new_name: Sequence[str]
     ) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Return database and name, before and after, of what is renamed.
+        """Return database and name of a table or view before and after it is renamed.
 
         Raises
         ------

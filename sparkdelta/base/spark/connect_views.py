@@ -49,6 +49,7 @@ from sparkdelta.base.schema.stored_view import StoredView, TablesOfView
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.connect_catalog import (
     ConnectCatalog,
+    change_settings,
     comment_of,
     connect_sibling,
     copy_sql_settings,
@@ -90,12 +91,14 @@ class ConnectViews(ConnectCatalog):
     def is_temporary_view(self, name: Sequence[str]) -> bool:
         if len(name) > 2:
             return False
-        shared = self.spark.conf.get(_GLOBAL_VIEWS)
+        shared = str(self.spark.conf.get(_GLOBAL_VIEWS))
+        within = "" if len(name) == 1 else shared
         if len(name) == 2 and name[0].lower() != shared:
             return False
-        listed = self.spark.sql("SHOW VIEWS" if len(name) == 1 else f"SHOW VIEWS IN {shared}")
+        listed = self.spark.sql(f"SHOW VIEWS IN {shared}")  # and the session's own
         is_named = F.lower("viewName") == name[-1].lower()
-        return not listed.where(is_named & F.col("isTemporary")).isEmpty()
+        found = listed.where(is_named & (F.col("namespace") == within) & F.col("isTemporary"))
+        return bool(read_rows(found, what="a temporary view", bound=1))
 
     @contextmanager
     def view_session(self, view: StoredView) -> Iterator[SparkSession]:
@@ -157,8 +160,7 @@ class ConnectViews(ConnectCatalog):
         others |= {_CURRENT_SETTINGS: "true"} if read.has_inner_versions else {}
         with self._naming_session() as naming, self._naming_session() as defining:
             copy_sql_settings(self.spark, defining)
-            for name, value in others.items():
-                defining.conf.set(name, value)
+            change_settings(defining, others)
             defining.sql(f"USE {self.spark.catalog.currentDatabase()}")
 
             def run(statement: str) -> Collection[str]:
