@@ -20,6 +20,7 @@ from sparkdelta.sql.grammar.tokens import Fragment, Kind, tokenize
 from sparkdelta.sql.statements.options import names_version
 from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.table.listing.table_names import path_in_name, with_database
+from sparkdelta.table.log.session_times import session_time
 
 _QUOTES = "'\""
 
@@ -64,7 +65,9 @@ def text_without_versions(sql: SparkSql, query: Fragment) -> str:
         if relation.version is not None:
             option = f"'versionAsOf' = '{relation.version.text.strip(_QUOTES)}'"
         elif relation.timestamp is not None:
-            option = f"'timestampAsOf' = {_constant(relation.timestamp)}"
+            _check_constant(relation.timestamp)
+            time = session_time(sql.spark, relation.timestamp.text)
+            option = f"'timestampAsOf' = '{time.isoformat()}'"
         elif at is not None:
             option = f"'versionAsOf' = '{at}'"
             name = _without_version(relation, at)
@@ -89,13 +92,12 @@ def _without_version(relation: Relation, version: str) -> Name:
     return (*relation.name[:-1], relation.name[-1].removesuffix(f"@v{version}"))
 
 
-def _constant(time: Fragment) -> str:
-    """Return the string of a time as it is in the text."""
-    texts = [token for token in time.tokens if token.kind is Kind.STRING]
-    words = [token for token in time.tokens if token.is_word("TIMESTAMP", "DATE")]
-    if len(texts) != 1 or sum(t.kind is not Kind.END for t in time.tokens) > len(words) + 1:
+def _check_constant(time: Fragment) -> None:
+    """Refuse a time that is not a string."""
+    words = [token for token in time.tokens if token.kind is not Kind.END]
+    is_string = words[-1].kind is Kind.STRING and len(words) <= 2
+    if not is_string or not all(word.is_word("TIMESTAMP", "DATE") for word in words[:-1]):
         raise _refused("TIMESTAMP AS OF an expression")
-    return time.whole[texts[0].start : texts[0].end]
 
 
 def _refused(kind: str) -> DeltaError:
@@ -112,26 +114,31 @@ def _add(sql: SparkSql, view: StoredView, read: TablesOfView) -> None:
 
 def _add_tables(sql: SparkSql, query: Fragment, read: TablesOfView) -> None:
     """Add the tables of a query, of the views that it reads and of the functions that it calls."""
-    for relation, named in sql.tables(query):
-        if isinstance(named, StoredView):
-            _add(sql, named, read)
-            continue
-        at = _version_at_end(relation, named)
-        parts = relation.name if at is None else _without_version(relation, at)
-        if named is None or path_in_name(parts) is not None:
-            raise _refused("a path" if named is not None else "changes")
-        has_version = bool(relation.version or relation.timestamp or at)
-        if has_version and sql.views:
-            raise _refused("a view with a version")
-        has_version = has_version or names_version(relation.options or {})
-        read.has_versions |= has_version
-        read.has_inner_versions |= has_version and bool(sql.views)
-        table = with_database(sql.spark, sql.qualified(parts))[-2:]
-        schema = sql.rows_of(relation, named).schema
-        if read.columns.setdefault(table, schema) != schema:
-            raise _refused("versions of a table that have other columns")
-    for text in called_texts(sql, query):
-        _add_tables(sql, text, read)
+    for text in (query, *called_texts(sql, query)):
+        for relation, named in sql.tables(text):
+            _add_table(sql, relation, named, read)
+
+
+def _add_table(
+    sql: SparkSql, relation: Relation, named: str | StoredView | None, read: TablesOfView
+) -> None:
+    if isinstance(named, StoredView):
+        _add(sql, named, read)
+        return
+    at = _version_at_end(relation, named)
+    parts = relation.name if at is None else _without_version(relation, at)
+    if named is None or path_in_name(parts) is not None:
+        raise _refused("changes" if named is None else "a path")
+    has_version = bool(relation.version or relation.timestamp or at)
+    if has_version and sql.views:
+        raise _refused("a view with a version")
+    has_version = has_version or names_version(relation.options or {})
+    read.has_versions |= has_version
+    read.has_inner_versions |= has_version and bool(sql.views)
+    table = with_database(sql.spark, sql.qualified(parts))[-2:]
+    schema = sql.rows_of(relation, named).schema
+    if read.columns.setdefault(table, schema) != schema:
+        raise _refused("versions of a table that have other columns")
 
 
 def called_texts(sql: SparkSql, text: Fragment) -> Iterator[Fragment]:
