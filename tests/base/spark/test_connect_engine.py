@@ -268,7 +268,7 @@ CREATE VIEW v (n COMMENT 'number', s) COMMENT 'odd' TBLPROPERTIES ('k' = 'x') AS
 SHOW CREATE TABLE v;
 CREATE VIEW v AS SELECT s FROM t;
 DELETE FROM t WHERE id = 2;
-SELECT v.n FROM V JOIN t ON v.n = t.id WHERE v.s = 'a';
+SELECT v.n FROM v JOIN t ON v.n = t.id WHERE v.s = 'a';
 CREATE VIEW mixed AS WITH c AS (SELECT n FROM v) SELECT n FROM c UNION ALL
  SELECT id FROM c_defined.t VERSION AS OF 1 AS old WHERE old.id NOT IN (SELECT id FROM t);
 ALTER VIEW mixed RENAME TO above;
