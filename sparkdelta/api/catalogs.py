@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.table.listing.catalog_log import (
     Catalog,
     RatifiedCommits,
@@ -37,16 +35,8 @@ def use_catalog(spark: SparkSession, path: str, catalog: Catalog | None) -> None
     Inline commits, whose content the catalog stores itself, are not supported. Log cleanup, vacuum,
     optimize, reorg and repair are left to the catalog.
 
-    Raises
-    ------
-    InvalidArgumentError
-        The session is a Spark Connect client, which cannot read staged commits.
-
     References
     ----------
     PROTOCOL.md#catalog-managed-tables
     """
-    if not engine_of(spark).can("read hidden names"):
-        problem = "a Spark Connect client cannot read staged commits; use a classic session"
-        raise InvalidArgumentError(argument="catalog", problem=problem)
     set_catalog(open_log(spark, path).table_root, catalog)

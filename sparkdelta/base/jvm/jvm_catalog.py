@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.base.jvm.jvm import JvmSession, analyzed, frame_of, scala_items, singleton
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
-from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.stored_view import StoredView, TablesOfView
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
@@ -132,26 +132,25 @@ class JvmCatalog(JvmSession):
             mode=str(table.viewSchemaMode().toString()),
         )
 
-    def parse_view(self, statement: str) -> tuple[Any, str] | None:
-        """Return Spark's parsed plan of a statement that defines a permanent view, and the text of
-        the view's query; None for other statements.
-        """
-        plan = self._state.parser.parsePlan(statement)
-        kind = str(plan.nodeName())
-        if kind == "AlterViewAs":
-            return plan, str(plan.originalText())
-        return (plan, str(plan.originalText().get())) if kind == "CreateView" else None
-
-    def define_view(self, plan: Any, rows: DataFrame) -> None:
-        """Define a permanent view as Spark does; it keeps only the columns of the rows.
+    def define_view(
+        self,
+        name: Sequence[str],  # noqa: ARG002 - the plan has it
+        statement: str,
+        rows: DataFrame,
+        tables: Callable[[], TablesOfView],  # noqa: ARG002 - the rows have the columns
+    ) -> None:
+        """Define a permanent view as Spark does, with the text of a statement.
 
         Parameters
         ----------
-        plan
-            As `parse_view` returns it.
+        statement
+            CREATE VIEW, or ALTER VIEW with a query.
         rows
             The rows of the view, or others with its columns; not made from temporary views.
+        tables
+            Returns the tables that the text reads; only Spark Connect asks for them.
         """
+        plan = self._state.parser.parsePlan(statement)
         children = self.jvm.PythonUtils.toSeq([plan.children().apply(0), analyzed(rows)])
         frame_of(plan.withNewChildren(children), self.spark)
 
@@ -250,6 +249,10 @@ class JvmCatalog(JvmSession):
         self._state.external.alterTableDataSchema(*names, java_schema_of(jvm, schema))
         catalog.refreshTable(identifier)
 
+    def drop_view(self, name: Sequence[str]) -> None:
+        """Remove a permanent view."""
+        self.drop_table(name)
+
     def drop_table(self, name: Sequence[str]) -> None:
         """Remove a table from the session catalog, and the files of a managed one."""
         identifier = self._identifier(self._in_session_catalog(name))
@@ -276,6 +279,15 @@ class JvmCatalog(JvmSession):
             problem = f"{'.'.join(new_name)} is a table or view already"
             raise InvalidArgumentError(argument="RENAME TO", problem=problem)
         catalog.renameTable(old, identifier)
+
+    def rename_view(
+        self,
+        name: Sequence[str],
+        new_name: Sequence[str],
+        tables: Callable[[], TablesOfView],  # noqa: ARG002 - the text is not analyzed
+    ) -> None:
+        """Rename a permanent view, see `define_view` and `rename_table`."""
+        self.rename_table(name, new_name)
 
     def move_table(self, name: Sequence[str], location: str) -> None:
         """Give a table another location; no file is moved."""

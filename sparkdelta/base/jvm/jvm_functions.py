@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sparkdelta.base.jvm.jvm import singleton
 from sparkdelta.base.jvm.jvm_catalog import JvmCatalog, copied
+from sparkdelta.base.schema.stored_view import TablesOfView
 
 _VIEWS = "referredTempViewNames"
 _OTHERS = ("referredTempFunctionsNames", "referredTempVariableNames")
@@ -26,8 +27,9 @@ class JvmFunctions(JvmCatalog):
         body = function.exprText()
         return str((body if body.isDefined() else function.queryText()).get())
 
-    def load_function(self, name: Sequence[str], text: str, views: Sequence[str]) -> None:
-        """Let the session run another text where a permanent SQL function is called.
+    def load_function(self, name: Sequence[str], text: str, views: Sequence[str]) -> str | None:
+        """Let the session run another text where a permanent SQL function is called; return the
+        name, as SQL, of a temporary function that has to be called instead, on Spark Connect.
 
         Parameters
         ----------
@@ -45,9 +47,15 @@ class JvmFunctions(JvmCatalog):
             self._catalog.registerSQLTableFunction(function, True)
         else:
             self._catalog.registerSQLScalarFunction(function, True)
+        return None
 
     def store_function(
-        self, name: Sequence[str], statement: str, temporary: str, views: Sequence[str]
+        self,
+        name: Sequence[str],
+        statement: str,
+        temporary: str,
+        views: Sequence[str],
+        tables: Callable[[], TablesOfView],  # noqa: ARG002 - the temporary one has been analyzed
     ) -> bool:
         """Store a temporary SQL function as a permanent one; return False if it reads temporary
         views, functions or variables of the user.
@@ -60,6 +68,8 @@ class JvmFunctions(JvmCatalog):
             The name of the temporary function.
         views
             Temporary views that may be read.
+        tables
+            Returns the tables that the text reads; only Spark Connect asks for them.
         """
         catalog = self._catalog
         plan = self._state.parser.parsePlan(statement)

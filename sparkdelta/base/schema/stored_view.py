@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql.types import StructType
 
@@ -38,3 +38,22 @@ class StoredView:
     schema: StructType
     query_columns: tuple[str, ...]
     mode: str
+
+
+@dataclass(slots=True)
+class TablesOfView:
+    """The Delta tables that the text of a view reads, also by other views and functions.
+
+    Attributes
+    ----------
+    columns
+        The columns by the name of a table, with its database.
+    has_versions
+        True if an option gives a version or time of one.
+    has_inner_versions
+        True if one in the text of another view does.
+    """
+
+    columns: dict[tuple[str, ...], StructType] = field(default_factory=dict)
+    has_versions: bool = False
+    has_inner_versions: bool = False

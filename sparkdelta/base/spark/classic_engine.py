@@ -24,7 +24,6 @@ from sparkdelta.base.jvm.jvm_scans import JvmScans
 from sparkdelta.base.jvm.jvm_streams import JvmStreams
 from sparkdelta.base.predicates.predicate_rules import Predicate
 from sparkdelta.base.schema.stored_view import StoredView
-from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.classic_conditions import parse_classic_filter, parse_match_terms
 from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.library_sessions import (
@@ -239,20 +238,22 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         """Return the rows of a DataFrame of `in_table_session` as a DataFrame of this session."""
         return jvm.rebound_rows(rows, self.spark)
 
-    def view_session(self, view: StoredView) -> SparkSession:
-        """Return a session with the settings and the current database of a view, and without
+    @contextmanager
+    def view_session(self, view: StoredView) -> Iterator[SparkSession]:
+        """Yield a session with the settings and the current database of a view, and without
         temporary views.
         """
         siblings = _siblings.setdefault(self.spark, {})
         key = view.namespace, frozenset(view.settings.items())
         if key not in siblings:
             sibling = _new_session(self.spark)
-            set_up_for_view(sibling, view.settings, self.spark)
-            if view.namespace:
-                sibling.catalog.setCurrentCatalog(view.namespace[0])
-                sibling.catalog.setCurrentDatabase(quoted_path(view.namespace[1:]))
+            set_up_for_view(sibling, view, self.spark)
             siblings[key] = sibling
-        return siblings[key]
+        yield siblings[key]
+
+    def rows_of_view(self, rows: DataFrame) -> DataFrame:
+        """Return rows of a `view_session` as a DataFrame of this session."""
+        return self.rebind_to_session(rows)
 
     def stream_function(self, function: StreamFunction) -> Callable[[DataFrame, int], None]:
         """Return a function for ``foreachBatch`` that calls another one where it can be called,

@@ -26,6 +26,7 @@ _siblings: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
 
 _copies: WeakSet[SparkSession] = WeakSet()
 
+_LINES = re.MULTILINE | re.DOTALL
 _LINE = r"^{}: (.*)$"
 
 
@@ -36,21 +37,21 @@ class ConnectCatalog:
     spark: SparkSession
 
     def table_location(self, name: Sequence[str], provider: str) -> str | None:
-        text = self._information(name)
-        its_provider, location = _line(text, "Provider"), _line(text, "Location")
-        if its_provider is None or location is None or its_provider.lower() != provider:
+        return self._location(self._information(name), provider)
+
+    def _location(self, information: str | None, provider: str) -> str | None:
+        """Return the location in an answer about a table of a provider; None for others."""
+        its_provider, location = line_of(information, "Provider"), line_of(information, "Location")
+        is_view = line_of(information, "Type") == "VIEW"  # whose text may have such lines
+        if is_view or its_provider is None or location is None or its_provider.lower() != provider:
             return None
         return _plain(location)
 
-    def table_or_view(self, name: Sequence[str], provider: str) -> str | None:
-        """Return the location of a table of a provider; the server alone reads its views."""
-        return self.table_location(name, provider)
-
     def is_managed(self, name: Sequence[str]) -> bool:
-        return _line(self._information(name), "Type") == "MANAGED"
+        return line_of(self._information(name), "Type") == "MANAGED"
 
     def owner(self, name: Sequence[str]) -> str:
-        return _line(self._information(name), "Owner") or ""
+        return line_of(self._information(name), "Owner") or ""
 
     def _information(self, name: Sequence[str]) -> str | None:
         """Return the answer of SHOW TABLE EXTENDED about a table; None if there is none, or if its
@@ -107,11 +108,24 @@ class ConnectCatalog:
         is_managed: bool,
         comment: str | None = None,
     ) -> None:
-        place = "" if is_managed else f" LOCATION {_literal(location)}"
-        place += "" if comment is None else f" COMMENT {_literal(comment)}"
+        place = "" if is_managed else f" LOCATION {literal(location)}"
+        place += "" if comment is None else f" COMMENT {literal(comment)}"
         self._change(f"CREATE TABLE {self._quoted(name)} USING {provider}{place}")
 
     def rename_table(self, name: Sequence[str], new_name: Sequence[str]) -> None:
+        old, new = self._names_to_rename(name, new_name)
+        self._change(f"ALTER TABLE {quoted_path(old)} RENAME TO {quoted_path(new)}")
+
+    def _names_to_rename(
+        self, name: Sequence[str], new_name: Sequence[str]
+    ) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Return database and name of a table or view before and after it is renamed.
+
+        Raises
+        ------
+        InvalidArgumentError
+            The new name is taken, or is in another database or catalog.
+        """
         old = self._qualified(name)
         new = self._qualified(new_name) if len(new_name) > 1 else (old[0], new_name[-1])
         if new[0].lower() != old[0].lower():
@@ -120,14 +134,34 @@ class ConnectCatalog:
         if self._information(new) is not None:
             problem = f"{'.'.join(new_name)} is a table or view already"
             raise InvalidArgumentError(argument="RENAME TO", problem=problem)
-        self._change(f"ALTER TABLE {quoted_path(old)} RENAME TO {quoted_path(new)}")
+        return old, new
 
-    def move_table(self, name: Sequence[str], location: str) -> None:  # noqa: ARG002
-        problem = (
-            f"{'.'.join(name)} cannot get another location from a Spark Connect client; drop the "
-            "name and create it with the location"
+    def move_table(self, name: Sequence[str], location: str) -> None:
+        named, comment = self._qualified(name), comment_of(self._information(name))
+        with self._naming_session() as naming:
+            naming.sql(f"ALTER TABLE {quoted_path(named)} SET LOCATION {literal(location)}")
+            self._restore_comment(naming, named, comment)
+
+    def _restore_comment(
+        self, naming: SparkSession, name: Sequence[str], comment: str | None
+    ) -> None:
+        """Give a table the comment that ALTER TABLE has taken from it, as some versions do."""
+        if comment is not None and comment_of(self._information(name)) != comment:
+            naming.sql(f"COMMENT ON TABLE {quoted_path(name)} IS {literal(comment)}")
+
+    def _match_location(
+        self, naming: SparkSession, name: Sequence[str], information: str | None
+    ) -> None:
+        """Let a property be the location that a table has, as ALTER TABLE of some versions takes
+        the location from it; classic sessions leave the property as it was.
+        """
+        properties, location = (
+            line_of(information, "Table Properties"),
+            line_of(information, "Location"),
         )
-        raise InvalidArgumentError(argument="name", problem=problem)
+        stored = re.search(r"[\[ ]location=(.*?)(?:, \w+=|\]$)", properties or "")
+        if stored is not None and location is not None and _plain(stored[1]) != _plain(location):
+            naming.sql(f"ALTER TABLE {quoted_path(name)} SET LOCATION {literal(location)}")
 
     def drop_table(self, name: Sequence[str]) -> None:
         self._change(f"DROP TABLE {self._quoted(name)}")
@@ -136,10 +170,15 @@ class ConnectCatalog:
         return quoted_path(self._qualified(name))
 
     def _change(self, statement: str) -> None:
-        """Run a statement in a session in which Spark knows tables of Delta's format by name."""
+        with self._naming_session() as naming:
+            naming.sql(statement)
+
+    @contextmanager
+    def _naming_session(self) -> Iterator[SparkSession]:
+        """Yield a session in which Spark knows tables of Delta's format by name."""
         with connect_sibling(self.spark, {}) as naming:
             naming.dataSource.register(NamedOnly)
-            naming.sql(statement)
+            yield naming
 
 
 @contextmanager
@@ -246,6 +285,17 @@ def change_settings(sibling: SparkSession, settings: Mapping[str, str]) -> None:
             raise InvalidArgumentError(argument=key, problem=problem) from None
 
 
+def copy_sql_settings(spark: SparkSession, sibling: SparkSession) -> None:
+    """Give a session of this library the settings of SQL that the user's session has."""
+    theirs, ours = spark.conf.getAll, sibling.conf.getAll
+    for name, value in theirs.items():
+        if name.startswith("spark.sql.") and ours.get(name) != value:
+            sibling.conf.set(name, value)
+    for name in ours.keys() - theirs.keys():
+        if name.startswith("spark.sql."):
+            sibling.conf.unset(name)
+
+
 def is_same_setting(name: str, value: str, other: str) -> bool:
     """Return True if two values of a setting mean the same."""
     one, two = value.upper(), other.upper()
@@ -260,8 +310,17 @@ def is_sibling(spark: SparkSession) -> bool:
     return spark in _siblings
 
 
-def _line(text: str | None, key: str) -> str | None:
+def line_of(text: str | None, key: str) -> str | None:
+    """Return the value of a key in an answer of SHOW TABLE EXTENDED; None if it has none."""
     found = re.search(_LINE.format(key), text or "", re.MULTILINE)
+    return None if found is None else found[1]
+
+
+def comment_of(information: str | None) -> str | None:
+    """Return the comment of a table, which may have several lines."""
+    found = re.search(
+        r"^Comment: (.*?)\n(?:Table Properties|Location): ", information or "", _LINES
+    )
     return None if found is None else found[1]
 
 
@@ -269,6 +328,7 @@ def _plain(location: str) -> str:
     return location.removeprefix("file:") if location.startswith("file:/") else location
 
 
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+def literal(text: str) -> str:
+    """Return a string for a session of this library, in which it has no variables."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"

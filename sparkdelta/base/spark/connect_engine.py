@@ -18,13 +18,9 @@ from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
 from sparkdelta.base.spark import connect_functions, connect_plans, connect_storage, connect_streams
-from sparkdelta.base.spark.connect_catalog import (
-    ConnectCatalog,
-    connect_copy,
-    connect_sibling,
-    rows_in_copy,
-)
+from sparkdelta.base.spark.connect_catalog import connect_copy, connect_sibling, rows_in_copy
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
+from sparkdelta.base.spark.connect_sql_functions import ConnectSqlFunctions
 from sparkdelta.base.spark.library_sessions import (
     ESCAPED_LITERALS,
     IN_UTC,
@@ -57,7 +53,7 @@ def _refused(ability: Ability) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True)
-class ConnectEngine(ConnectCatalog):
+class ConnectEngine(ConnectSqlFunctions):
     """A Spark Connect client."""
 
     abilities: ClassVar[frozenset[Ability]] = frozenset({"register empty tables"})
@@ -264,8 +260,7 @@ class ConnectEngine(ConnectCatalog):
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
     shared_reads = has_cached_read = _refused("call back")
     describe_table = _refused("describe tables")
-    define_view = is_temporary_view = parse_view = view_session = _refused("see plans")
-    function_text = load_function = store_function = _refused("see plans")
+
     in_user_session = _refused("move frames")
 
     def _is_retyped(self, condition: str) -> bool:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.table_schema import quoted_path
+
 TIME_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 
 UTC = "UTC"
@@ -135,27 +138,30 @@ ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 
 
 _CATALOG = "spark.sql.catalog."
-_OF_QUERIES = (
+OF_QUERIES = (
     _ANSI, "spark.sql.ansi.doubleQuotedIdentifiers",
     "spark.sql.ansi.enforceReservedKeywords", "spark.sql.caseSensitive", "spark.sql.timestampType",
 )  # fmt: skip
 """Settings that change the meaning of queries: a view without them was created with the default."""
 
 
-def set_up_for_view(
-    sibling: SparkSession, settings: Mapping[str, str], spark: SparkSession
-) -> None:
-    """Apply the settings with which a view was created, but the catalogs of the user's session: the
-    view's may have classes that are not there, such as delta-spark's.
+def set_up_for_view(sibling: SparkSession, view: StoredView, spark: SparkSession) -> None:
+    """Apply the settings and the current database with which a view was created, but the catalogs
+    of the user's session: the view's may have classes that are not there, such as delta-spark's.
     """
-    for name in _OF_QUERIES:
-        sibling.conf.unset(name)
-    user = spark.conf.getAll.items()
+    present, user = sibling.conf.getAll, spark.conf.getAll.items()
     catalogs = {name: value for name, value in user if name.startswith(_CATALOG)}
-    queries = {name: value for name, value in settings.items() if not name.startswith(_CATALOG)}
-    for name, value in {**catalogs, **queries}.items():
-        with suppress(PySparkException):  # another version of Spark has it
-            sibling.conf.set(name, value)
+    queries = {name: text for name, text in view.settings.items() if not name.startswith(_CATALOG)}
+    settings = {**catalogs, **queries}
+    for name in OF_QUERIES:
+        if name in present and name not in settings:
+            sibling.conf.unset(name)
+    for name, value in settings.items():
+        if present.get(name) != value:
+            with suppress(PySparkException):  # another version of Spark has it
+                sibling.conf.set(name, value)
+    if view.namespace:
+        sibling.sql(f"USE {quoted_path(view.namespace)}")
 
 
 def copy_settings(spark: SparkSession, sibling: SparkSession) -> None:

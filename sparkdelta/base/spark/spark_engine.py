@@ -25,7 +25,6 @@ Ability: TypeAlias = Literal[
     "describe tables",  # in the session catalog, with columns and properties
     "match field ids",  # of data files with columns
     "move frames",  # to another session without changing their meaning
-    "read cached files",  # again while Spark's cache has their rows
     "read hidden names",  # which begin with _ or .
     "register empty tables",  # managed ones, as long as they have no files
     "run stream functions",  # in this process

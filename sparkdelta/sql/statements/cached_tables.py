@@ -67,14 +67,7 @@ def cache_table(spark: SparkSession, path: str, level: StorageLevel | None = Non
     ----------
     level
         Memory and disk by default. A table that is cached keeps the level that it has.
-
-    Raises
-    ------
-    InvalidArgumentError
-        It is a session of Spark Connect, which does not give the files of cached rows.
     """
-    if not engine_of(spark).can("read cached files"):
-        raise InvalidArgumentError(argument="CACHE TABLE", problem="it needs a classic session")
     snapshot = load_snapshot(spark, path)
     table = _find(spark, path)
     if table is None:

@@ -129,13 +129,13 @@ class SparkSql:
                 statement=f"the view {'.'.join(view.name)}, which reads itself",
             )
         query = tokenize(view.text) if len(self.views) < MAX_DEPTH else None
-        return query is not None and bool(self._within(view).tables(query))
+        return query is not None and bool(self.within(view).tables(query))
 
     def paths_of(self, view: StoredView) -> list[str]:
         """Return the paths of the tables of which a view reads the latest version."""
         query, paths = tokenize(view.text), dict[str, None]()
         assert query is not None
-        within = self._within(view)
+        within = self.within(view)
         for relation, named in within.tables(query):
             if isinstance(named, StoredView):
                 paths |= dict.fromkeys(within.paths_of(named))
@@ -147,13 +147,14 @@ class SparkSql:
 
     def view_rows(self, view: StoredView) -> DataFrame:
         """Return the rows of a view that reads a Delta table."""
-        session = engine_of(self.user or self.spark).view_session(view)
         query = tokenize(view.text)
         assert query is not None
-        rows = replace(self._within(view), spark=session, run=self.run_of(session)).query(query)
-        return engine_of(self.spark).rebind_to_session(_columns_of_view(rows, view))
+        with engine_of(self.user or self.spark).view_session(view) as session:
+            within = replace(self.within(view), spark=session, run=self.run_of(session))
+            rows = _columns_of_view(within.query(query), view)
+            return engine_of(self.spark).rows_of_view(rows)
 
-    def _within(self, view: StoredView) -> SparkSql:
+    def within(self, view: StoredView) -> SparkSql:
         """Return the SQL of the text of a view."""
         user = self.user or self.spark
         return replace(self, frames={}, views=(*self.views, view), user=user)
@@ -173,7 +174,7 @@ class SparkSql:
         places = known.get(name[0].lower(), ()) if len(name) == 1 else ()
         if any(relation.start in each for each in places):
             return None
-        name = self._qualified(name)
+        name = self.qualified(name)
         path = table_or_view(self.spark, name)
         if isinstance(path, StoredView):
             return path if self.reads_delta(path) else None
@@ -183,7 +184,7 @@ class SparkSql:
         path = table_path(self.spark, (*name[:-1], named))
         return None if path is None else f"{path}@{version}"
 
-    def _qualified(self, name: Name) -> Name:
+    def qualified(self, name: Name) -> Name:
         """Return a name in the text of a view with the view's catalog and database."""
         namespace = self.views[-1].namespace if self.views else ()
         if not namespace or len(name) > 2 or path_in_name(name) is not None:
@@ -257,7 +258,7 @@ class SparkSql:
             raise syntax_error(name.whole, name.start, problem)
         path: str | None = place.text
         if relation.name == ("table_changes",):
-            path = table_path(self.spark, self._qualified(table_name(place.text)))
+            path = table_path(self.spark, self.qualified(table_name(place.text)))
         if path is None:
             raise name_not_found(place.text)
         found: dict[str, Any] = {}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -23,6 +24,7 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.tokens import Fragment, tokenize
 from sparkdelta.sql.statements.queries import Located, SparkSql, sparks_sql, text_with_views
+from sparkdelta.sql.statements.view_tables import called_names, tables_of_text
 from sparkdelta.table.listing.table_names import with_database
 
 _NO_SOURCE = "DATA_SOURCE_NOT_FOUND"
@@ -40,8 +42,8 @@ def create_function(sql: SparkSql, text: Fragment, tables: Sequence[Located]) ->
     Raises
     ------
     DELTA_STATEMENT_NOT_SUPPORTED
-        It is a permanent function of Spark Connect, or reads temporary views, functions or
-        variables.
+        It is a permanent function that reads temporary views, functions or variables; or on Spark
+        Connect, what the server cannot name.
     """
     parser = Parser(text.whole, text.tokens)
     is_creation = parser.accept("CREATE")
@@ -57,16 +59,15 @@ def create_function(sql: SparkSql, text: Fragment, tables: Sequence[Located]) ->
             keep()
         return True
     engine = engine_of(sql.spark)
-    if not engine.can("see plans"):
-        kind = "a permanent function that reads Delta tables (use CREATE TEMPORARY FUNCTION)"
-        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
     trial = f"{name[-1]}_{uuid4().hex}"
     with _views_of(sql, tables, name[-1]) as (views, _):
         definition = text_with_views(parser.rest(), tables, views)
         sql.run(f"CREATE TEMPORARY FUNCTION {quoted(trial)} {definition}")
         try:
             qualified = (SESSION_CATALOG, *with_database(sql.spark, name)[-2:])
-            is_stored = engine.store_function(qualified, text.text, trial, views)
+            is_stored = engine.store_function(
+                qualified, text.text, trial, views, partial(tables_of_text, sql, text)
+            )
         finally:
             sql.run(f"DROP TEMPORARY FUNCTION {quoted(trial)}")
     if not is_stored:
@@ -101,41 +102,96 @@ def loading_functions(
         try:
             return run(text, *arguments, **named)
         except Exception as error:  # a Java error that PySpark has no class for
-            is_missing = _NO_SOURCE in str(error) and engine_of(spark).can("see plans")
-            if not is_missing or not _load_functions(SparkSql(spark, run, {}), text):
+            query = tokenize(text) if _NO_SOURCE in str(error) else None
+            if query is None:
                 raise
-        return run(text, *arguments, **named)
+            sql = SparkSql(spark, run, {})
+            if not engine_of(spark).can("see plans") and _define_on_server(sql, query):
+                return run("VALUES (0)").where("FALSE").select()
+            with ExitStack() as undo:
+                functions = _Functions(sql, undo)
+                text = functions.loaded_text(query)
+                if not functions.names:
+                    raise
+                if engine_of(spark).can("see plans"):  # which knows them from now on
+                    return run(text, *arguments, **named)
+                rows = run(text, *arguments, **named)
+                return engine_of(spark).rows_of_view(functions.renamed(rows))
 
     return run_and_load
 
 
-def _load_functions(sql: SparkSql, text: str) -> bool:
-    """Load the permanent functions that a text and their own texts call and that read Delta
-    tables; return False if there are none.
+def _define_on_server(sql: SparkSql, text: Fragment) -> bool:
+    """Carry out CREATE of a permanent function or view that calls functions which read Delta tables
+    on Spark Connect; return False if the text is another statement.
     """
-    engine, has_loaded, seen = engine_of(sql.spark), False, set[Name]()
-    bodies = [tokenize(text)]
-    while bodies:
-        body = bodies.pop()
-        for name in set(() if body is None else _called(body)) - seen:
-            seen.add(name)
-            stored = engine.function_text(name)
-            called = None if stored is None else tokenize(stored)
-            tables = [] if called is None else sql.tables(called)
-            if called is not None and tables:
-                with _views_of(sql, tables, name[-1]) as (views, keep):
-                    engine.load_function(name, text_with_views(called, tables, views), views)
-                    keep()
-                has_loaded = True
-            bodies.append(called)
-    return has_loaded
+    parser = Parser(text.whole, text.tokens)
+    parser.accept("CREATE")
+    parser.accept("OR REPLACE")
+    if not parser.accept("FUNCTION|VIEW"):
+        return False
+    parser.accept("IF NOT EXISTS")
+    name = parser.table_name()
+    tables = partial(tables_of_text, sql, text)
+    return engine_of(sql.spark).store_function(name, text.text, "", (), tables)
 
 
-def _called(text: Fragment) -> Iterator[Name]:
-    """Yield the names before parentheses."""
-    for place, (token, after) in enumerate(pairwise(text.tokens)):
-        if token.is_name and after.is_symbol("("):
-            start = place
-            while start >= 2 and text.tokens[start - 1].is_symbol("."):
-                start -= 2
-            yield Parser(text.whole, text.tokens, start).name()
+@dataclass(slots=True)
+class _Functions:
+    """The permanent functions that read Delta tables, as a session loads them.
+
+    Attributes
+    ----------
+    undo
+        Drops what they need.
+    names
+        Loaded functions, and the names of temporary ones as SQL that stand for them.
+    seen
+        The names that were looked for.
+    """
+
+    sql: SparkSql
+    undo: ExitStack
+    names: dict[Name, str | None] = field(default_factory=dict)
+    seen: set[Name] = field(default_factory=set)
+
+    def loaded_text(self, text: Fragment) -> str:
+        """Return a text that calls the loaded functions, and load those that it calls."""
+        parts, place = [], text.start
+        for name, start, end in called_names(text):
+            if name not in self.seen:
+                self.seen.add(name)
+                self._load(name)
+            loaded = self.names.get(name)
+            if loaded is not None:
+                parts += [text.whole[place:start], loaded]
+                place = end
+        return "".join([*parts, text.whole[place : text.end]])
+
+    def _load(self, name: Name) -> None:
+        engine = engine_of(self.sql.spark)
+        stored = engine.function_text(name)
+        called = None if stored is None else tokenize(stored)
+        body = None if called is None else tokenize(self.loaded_text(called))
+        if called is None or body is None:
+            return
+        tables = self.sql.tables(body)
+        if not tables and body.text == called.text:
+            return
+        views, keep = self.undo.enter_context(_views_of(self.sql, tables, name[-1]))
+        loaded = engine.load_function(name, text_with_views(body, tables, views), views)
+        self.names[name] = loaded
+        if loaded is None:
+            keep()
+        else:
+            self.undo.callback(self.sql.run, f"DROP TEMPORARY FUNCTION {loaded}")
+
+    def renamed(self, rows: DataFrame) -> DataFrame:
+        """Return rows whose columns are named after the permanent functions."""
+        columns = rows.columns
+        for name, loaded in self.names.items():
+            if loaded is None:
+                continue
+            qualified = ".".join((SESSION_CATALOG, *with_database(self.sql.spark, name)[-2:]))
+            columns = [each.replace(loaded.strip("`"), qualified) for each in columns]
+        return rows if columns == rows.columns else rows.toDF(*columns)

@@ -15,17 +15,18 @@ from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DeltaError
-from sparkdelta.sql.grammar.parser import Parser
+from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.relations import common_names, relations
 from sparkdelta.sql.grammar.tokens import Fragment
 from sparkdelta.sql.statements.options import one_path
 from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.reading import read
-from sparkdelta.table.listing.table_names import (
-    rename_named_table,
-    with_database,
+from sparkdelta.sql.statements.view_tables import (
+    tables_of_text,
+    tables_of_view,
+    text_without_versions,
 )
+from sparkdelta.table.listing.table_names import with_database
 
 
 def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
@@ -75,17 +76,18 @@ def create_rename_or_drop_view(sql: SparkSql, text: Fragment) -> bool:
         if sql.view_of_delta(name) is None:
             return False
         parser.expect_end()
-        engine_of(spark).drop_table(name)
+        engine_of(spark).drop_view(name)
         return True
     if parser.accept("ALTER VIEW"):
         name = parser.table_name()
         if not parser.accept("RENAME TO"):
             return False
         new_name = parser.table_name()
-        if sql.view_of_delta(name) is None:
+        view = sql.view_of_delta(name)
+        if view is None:
             return False
         parser.expect_end()
-        rename_named_table(spark, name, new_name)
+        engine_of(spark).rename_view(name, new_name, lambda: tables_of_view(sql, view))
         return True
     creation = _accept_create_view(parser)
     if creation is None or not creation.is_temporary:
@@ -134,42 +136,54 @@ def _define_permanent(sql: SparkSql, text: Fragment) -> bool:
     Raises
     ------
     DELTA_STATEMENT_NOT_SUPPORTED
-        It is a session of Spark Connect, or the view reads itself.
+        The view reads itself, or on Spark Connect, reads what the server cannot name.
     AnalysisException
         As Spark raises it: the query is wrong, or reads a temporary view, or the name is taken.
     """
-    engine = engine_of(sql.spark)
-    if not engine.can("see plans"):
-        raise DeltaError.of(
-            "DELTA_STATEMENT_NOT_SUPPORTED", statement="CREATE VIEW of a Delta table"
-        )
+    engine, is_new = engine_of(sql.spark), text.tokens[0].is_word("CREATE")
     parser = Parser(text.whole, text.tokens)
     while not parser.accept("VIEW"):
         parser.next()
     parser.accept("IF NOT EXISTS")
     first, given = parser.token, parser.table_name()
-    # Spark's parser does not resolve a name in IDENTIFIER.
-    tail = text.whole[parser.ahead(-1).end :].rstrip().rstrip(";")
-    parsed = engine.parse_view(f"{text.whole[: first.start]}{quoted_path(given)}{tail}")
-    if parsed is None:
+    end = parser.ahead(-1).end
+    query = _accept_query(parser, is_new=is_new)
+    if query is None:
         return False
-    plan, query_text = parsed
-    start = text.whole.rindex(query_text)
-    place = next(number for number, token in enumerate(text.tokens) if token.start >= start)
-    query = Parser(text.whole, text.tokens, place).rest()
+    if not is_new and engine.is_temporary_view(given):
+        sql.query(query).createOrReplaceTempView(quoted_path(given))
+        return True
+    temporary = _temporary_view(sql, query)
+    view = quoted_path(given)
+    if temporary is not None:
+        sql.run(f"CREATE OR REPLACE VIEW {view} AS TABLE {quoted_path(temporary)}")  # fails
     name = (SESSION_CATALOG, *with_database(sql.spark, given)[-2:])
-    key = tuple(map(name_key, name))
-    rows = _temporary_view(sql, query)
-    if rows is None:
-        rows = replace(sql, defined=key).query(query)
-        # Only the columns count, and Spark takes the DataFrames in the query for temporary views.
-        rows = sql.spark.createDataFrame([], rows.schema)
-    engine.define_view(plan, rows)
+    reading = replace(sql, defined=tuple(map(name_key, name)))
+    rows = reading.query(query)
+    # Only the columns count, and Spark takes the DataFrames in the query for temporary views.
+    rows = sql.spark.createDataFrame([], rows.schema)
+    query_text = query.text if engine.can("see plans") else text_without_versions(reading, query)
+    # Spark's parser does not resolve a name in IDENTIFIER.
+    statement = f"{text.whole[: first.start]}{view}{text.whole[end : query.start]}{query_text}"
+    engine.define_view(given, statement, rows, lambda: tables_of_text(reading, query))
     return True
 
 
-def _temporary_view(sql: SparkSql, query: Fragment) -> DataFrame | None:
-    """Return the rows of a temporary view that a query reads, which Spark refuses in a permanent
+def _accept_query(parser: Parser, *, is_new: bool) -> Fragment | None:
+    """Return the query of a view, given what follows its name; None if there is none."""
+    if not is_new:
+        is_query = parser.accept("AS") or parser.token.is_symbol("(")
+        is_query = is_query or parser.token.is_word("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+        return parser.rest() if is_query and not parser.peek("WITH SCHEMA") else None
+    depth = 0
+    while not parser.is_at_end and (depth or not parser.accept("AS")):
+        token = parser.next()
+        depth += token.is_symbol("(") - token.is_symbol(")")
+    return None if parser.is_at_end else parser.rest()
+
+
+def _temporary_view(sql: SparkSql, query: Fragment) -> Name | None:
+    """Return the name of a temporary view that a query reads, which Spark refuses in a permanent
     view; None if it reads none.
     """
     known = common_names(query.whole, query.tokens)
@@ -179,5 +193,5 @@ def _temporary_view(sql: SparkSql, query: Fragment) -> DataFrame | None:
         if is_query or relation.arguments is not None:
             continue
         if engine_of(sql.spark).is_temporary_view(name):
-            return sql.run(f"TABLE {quoted_path(name)}")
+            return name
     return None

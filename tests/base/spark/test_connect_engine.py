@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,7 +26,6 @@ from sparkdelta import (
     use_catalog,
     write_delta,
 )
-from sparkdelta.exceptions import InvalidArgumentError
 from tests.support.distributed import distributed_scans
 from tests.support.log_writer import write_checkpoint, write_commit, write_v2_checkpoint
 from tests.support.memory_catalog import MemoryCatalog
@@ -52,7 +52,8 @@ from pyspark.sql import SparkSession
 from sparkdelta import DeltaError, DeltaTable, load_snapshot, read_delta
 from tests.base.spark.test_connect_engine import by_name, by_pyspark, deleted, described
 from tests.base.spark.test_connect_engine import CACHED, changed, read_while_cached
-from tests.base.spark.test_connect_engine import refused_changes, ruled, written
+from tests.base.spark.test_connect_engine import by_definition, refused_definitions
+from tests.base.spark.test_connect_engine import ruled, written
 from tests.support.distributed import distributed_scans
 spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "1g").config("spark.sql.shuffle.partitions", "2")
@@ -82,7 +83,8 @@ found["written"] = written(spark, Path(sys.argv[2]))
 found["deleted"] = deleted(spark, Path(sys.argv[2]))
 found["changed"] = changed(spark, Path(sys.argv[2]))
 found["ruled"] = ruled(spark, Path(sys.argv[2]))
-found["refused changes"] = refused_changes(spark, Path(sys.argv[2]))
+found["by definition"] = by_definition(spark, Path(sys.argv[2]))
+found["refused"] = refused_definitions(spark, Path(sys.argv[2]))
 found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
 found["by name"] = by_name(spark, Path(sys.argv[2]))
 print(json.dumps(found))
@@ -258,18 +260,93 @@ def ruled(spark: SparkSession, root: Path) -> Any:
     return [list(map(list, rows)), refused]
 
 
-def refused_changes(spark: SparkSession, root: Path) -> list[str]:
-    """The arguments for which catalogs and cached tables are refused."""
-    refused = []
+DEFINITIONS = """
+CREATE TABLE t (id INT, s CHAR(3) COMMENT 'it''s {x}', part INT) USING delta PARTITIONED BY (part);
+INSERT INTO t SELECT CAST(id AS INT), 'a', 1 FROM range(4);
+CREATE VIEW v (n COMMENT 'number', s) COMMENT 'odd' TBLPROPERTIES ('k' = 'x') AS SELECT id,
+ s FROM t WHERE s = 'a';
+SHOW CREATE TABLE v;
+CREATE VIEW v AS SELECT s FROM t;
+DELETE FROM t WHERE id = 2;
+SELECT v.n FROM v JOIN t ON v.n = t.id WHERE v.s = 'a';
+CREATE VIEW mixed AS WITH c AS (SELECT n FROM v) SELECT n FROM c UNION ALL
+ SELECT id FROM c_defined.t VERSION AS OF 1 AS old WHERE old.id NOT IN (SELECT id FROM t);
+ALTER VIEW mixed RENAME TO above;
+TABLE above;
+ALTER VIEW above AS SELECT * EXCEPT (part) FROM t;
+DESCRIBE above;
+CREATE OR REPLACE VIEW v AS SELECT id FROM above JOIN v USING (id);
+CREATE VIEW bad AS SELECT id FROM t JOIN temporary USING (id);
+CREATE VIEW bad AS SELECT id + 1 FROM t;
+CREATE FUNCTION f(low INT DEFAULT 0) RETURNS INT RETURN (SELECT sum(id) FROM t WHERE id >= low);
+CREATE FUNCTION g() RETURNS TABLE (id INT) RETURN SELECT t.id FROM t WHERE t.id >= f(9);
+SELECT c_defined.f(1), count(*) FROM g();
+CREATE FUNCTION bad() RETURNS INT RETURN (SELECT max(id) FROM t JOIN temporary USING (id));
+CREATE OR REPLACE FUNCTION f(low INT) RETURNS INT RETURN (SELECT max(id) FROM t) + low;
+SELECT f(1);
+CACHE TABLE above;
+INSERT INTO t VALUES (9, 'b', 2);
+SELECT sum(a.id), count(b.id) FROM t a JOIN t b USING (id);
+UNCACHE TABLE t;
+DROP VIEW above;
+CREATE TABLE delta.`{other}` LIKE t;
+ALTER TABLE t SET LOCATION '{other}';
+TABLE t
+""".strip().split(";\n")
+CACHED_AFTER = {"CACHE TABLE above": True, "UNCACHE TABLE t": False}
+
+
+def by_definition(spark: SparkSession, root: Path) -> Any:
+    """Results of statements on views, functions, and cached and moved tables, and whether the table
+    is cached then; commits of a table of a catalog.
+    """
+    other, results = str(root / "other place"), []
+    sparkdelta.enable(spark)
+    try:
+        spark.sql("CREATE DATABASE c_defined")
+        spark.sql("USE c_defined")
+        spark.range(1).createOrReplaceTempView("temporary")
+        for text in DEFINITIONS:
+            try:
+                frame = spark.sql(text.replace("{other}", other))
+                result: Any = [frame.columns, sorted(map(str, frame.collect()))]
+            except PySparkException as error:
+                result = getattr(error, "error_class", None) or error.getCondition()
+            if text in CACHED_AFTER:
+                result = [result, spark.catalog.isCached("t")]
+            results.append(result)
+        spark.catalog.dropTempView("temporary")
+        path, catalog = str(root / "managed"), MemoryCatalog(forgets=False)
+        use_catalog(spark, path, catalog)
+        managed = {"delta.feature.catalogManaged": "supported"}
+        write_delta(spark.range(4), path, properties=managed)
+        DeltaTable.forPath(spark, path).delete("id > 2")
+        sparkdelta.write_checkpoint(spark, path)
+        rows = [read_delta(spark, path, version=version).count() for version in (0, 1)]
+        use_catalog(spark, path, None)
+        with pytest.raises(DeltaError) as raised:
+            read_delta(spark, path)
+        return [*results, rows, [*catalog.latest.values()], raised.value.error_class]
+    finally:
+        spark.sql("USE default")
+        spark.sql("DROP DATABASE c_defined CASCADE")
+        sparkdelta.disable(spark)
+
+
+def refused_definitions(spark: SparkSession, root: Path) -> list[str | None]:
+    """Definitions that only Spark Connect refuses, and an argument of `enable`."""
+    table, refused = f"delta.`{root / 'other place'}`", []
     for call in (
-        lambda: use_catalog(spark, str(root / "managed"), MemoryCatalog()),
-        lambda: sparkdelta.sql(spark, f"CACHE TABLE delta.`{root / 'enableDeletionVectors'}`"),
+        lambda: sparkdelta.sql(spark, f"CREATE VIEW refused AS SELECT id FROM {table}"),
+        lambda: sparkdelta.sql(
+            spark, f"CREATE FUNCTION refused() RETURNS INT RETURN (SELECT max(id) FROM {table})"
+        ),
         lambda: sparkdelta.enable(spark, sync_catalog=True),
     ):
         try:
             call()
-        except InvalidArgumentError as error:
-            refused.append(error.argument)
+        except DeltaError as error:
+            refused.append(error.error_class)
     return refused
 
 
@@ -545,8 +622,31 @@ def test_connect_checks_rules_as_classic_does(
     ]  # fmt: skip
 
 
-def test_connect_refuses_catalogs_and_cached_tables(by_connect: dict[str, Any]) -> None:
-    assert by_connect["refused changes"] == ["catalog", "CACHE TABLE", "sync_catalog"]
+def test_definitions_are_those_of_classic_spark(
+    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+) -> None:
+    here = json.loads(json.dumps(by_definition(spark, tmp_path)))
+    there = by_connect["by definition"]
+    results = dict(zip(DEFINITIONS, here, strict=False))
+    assert dict(zip(DEFINITIONS, there, strict=False)) == results
+    assert there[-3:] == here[-3:] == [[4, 3], [1], here[-1]]
+    assert [each for each in here if isinstance(each, str)] == [
+        "TABLE_OR_VIEW_ALREADY_EXISTS",
+        "DELTA_STATEMENT_NOT_SUPPORTED",
+        "INVALID_TEMP_OBJ_REFERENCE",
+        "CREATE_PERMANENT_VIEW_WITHOUT_ALIAS",
+        "DELTA_STATEMENT_NOT_SUPPORTED",
+        "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
+    ]
+    assert results["TABLE above"][1] == ["Row(n=0)", "Row(n=1)", "Row(n=2)", "Row(n=3)"]
+    assert results["SELECT f(1)"][1] == ["Row(spark_catalog.c_defined.f(1)=4)"]
+    assert results["TABLE t"] == [["id", "s", "part"], []]
+    assert {text: results[text][1] for text in CACHED_AFTER} == CACHED_AFTER
+
+
+def test_connect_refuses_what_its_server_cannot_define(by_connect: dict[str, Any]) -> None:
+    refused = ["DELTA_STATEMENT_NOT_SUPPORTED"] * 2
+    assert by_connect["refused"] == [*refused, "DELTA_ILLEGAL_OPTION"]
 
 
 def test_pysparks_methods_do_the_same(

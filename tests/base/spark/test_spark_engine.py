@@ -14,7 +14,6 @@ OF_THE_JVM = {"java", "jvm", "problem_of_callbacks"}
 REQUIRED = {
     "call back": ("in_listing_session", "late_rows", "listing_session", "reads_batches"),
     "move frames": ("in_user_session",),
-    "see plans": ("define_view", "is_temporary_view", "parse_view", "view_session"),
 }
 
 
