@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,6 +22,13 @@ from sparkdelta.base.spark.connect_catalog import (
     rows_in_copy,
 )
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
+from sparkdelta.base.spark.connect_late_rows import (
+    hold_late_rows,
+    is_retyped,
+    reads_kept_rows,
+    shared_late_rows,
+    with_sent_conditions,
+)
 from sparkdelta.base.spark.library_sessions import (
     ESCAPED_LITERALS,
     IN_UTC,
@@ -187,7 +194,7 @@ class ConnectEngine(ConnectCatalog):
         time_zone: str,
         alias: str | None = None,  # noqa: ARG002 - names with it choose no files
     ) -> Predicate:
-        if self._is_retyped(str(where)):
+        if is_retyped(self.spark, str(where)):
             return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
         if isinstance(where, str):
             return parse_condition(where, schema, time_zone=time_zone)
@@ -215,7 +222,7 @@ class ConnectEngine(ConnectCatalog):
         alias: str,
     ) -> MatchTerms:
         plan: Any = filtered
-        if self._is_retyped(str(plan._plan.filter)):
+        if is_retyped(self.spark, str(plan._plan.filter)):
             return MatchTerms()
         columns = source.schema.fields[: len(source.columns) // 2]
         return parse_match_terms(
@@ -246,12 +253,20 @@ class ConnectEngine(ConnectCatalog):
         yield batch, connect_functions.query_id(self.spark, checkpoint)
 
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
-    shared_reads = has_cached_read = _refused("call back")
+
+    def with_sent_conditions(self, rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
+        return with_sent_conditions(rows, conditions)
+
+    def hold_sources(self, rows: DataFrame, sources: Iterable[DataFrame]) -> DataFrame:
+        return hold_late_rows(rows, sources)
+
+    def shared_reads(self) -> AbstractContextManager[str]:
+        return shared_late_rows()
+
+    def has_cached_read(self, rows: DataFrame, name: str, value: str) -> bool:  # noqa: ARG002
+        return reads_kept_rows(rows)
+
     describe_table = _refused("describe tables")
     define_view = is_temporary_view = parse_view = view_session = _refused("see plans")
     function_text = load_function = store_function = _refused("see plans")
     in_user_session = _refused("move frames")
-
-    def _is_retyped(self, condition: str) -> bool:
-        is_usual = str(self.spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"
-        return not is_usual and "timestamp" in condition.lower()
