@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from sparkdelta.base.predicates.column_tree import ColumnTree
 from sparkdelta.base.predicates.condition_text import (
@@ -15,7 +31,12 @@ from sparkdelta.base.predicates.condition_text import (
     parse_type_name,
 )
 from sparkdelta.base.predicates.literals import cast, literal_of, simple_name
-from sparkdelta.base.predicates.predicate_rules import Expression, Literal, Predicate
+from sparkdelta.base.predicates.predicate_rules import (
+    Expression,
+    Literal,
+    Predicate,
+    Unusable,
+)
 from sparkdelta.base.predicates.resolved_names import (
     UnusableError,
     extract_field,
@@ -74,3 +95,82 @@ class _ConnectTree(ColumnTree):
         name = simple_name(wanted) if isinstance(wanted, DataType) else parse_type_name(wanted)
         is_try = node._eval_mode == "try"
         return cast(self.expression(node._expr), name, is_try=is_try, time_zone=self.time_zone)
+
+
+def parse_connect_message(
+    condition: Any, schema: StructType, *, time_zone: str, has_alias: bool
+) -> Predicate:
+    """Return the predicate of a condition as Spark Connect sends it.
+
+    Parameters
+    ----------
+    has_alias
+        True if the first part of a name may be an alias of the rows.
+    """
+    return _MessageTree(schema, time_zone, has_alias=has_alias).predicate(condition)
+
+
+_LITERALS: dict[str, DataType] = {
+    "boolean": BooleanType(),
+    "byte": ByteType(),
+    "short": ShortType(),
+    "integer": IntegerType(),
+    "long": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "string": StringType(),
+    "date": DateType(),
+    "timestamp": TimestampType(),
+    "timestamp_ntz": TimestampNTZType(),
+}
+
+
+class _MessageTree(ColumnTree):
+    def __init__(self, schema: StructType, time_zone: str, *, has_alias: bool) -> None:
+        super().__init__(schema, time_zone)
+        self._has_alias = has_alias
+
+    def shown(self, node: Any) -> str:
+        return str(_kind(node))
+
+    def predicate(self, node: Any, level: int = 0) -> Predicate:
+        kind = _kind(node)
+        if kind == "expression_string":
+            text = node.expression_string.expression
+            if self._has_alias and "." in text:
+                return Unusable(text, "its names may begin with an alias")
+            return parse_condition(text, self.schema, time_zone=self.time_zone)
+        return super().predicate(node.alias.expr if kind == "alias" else node, level)
+
+    def call(self, node: Any) -> tuple[str, Sequence[Any]] | None:
+        function = node.unresolved_function
+        if _kind(node) != "unresolved_function" or function.is_user_defined_function:
+            return None
+        name = function.function_name
+        return _NAMES.get(name, name.lower()), function.arguments
+
+    def value(self, node: Any) -> Expression:
+        kind = _kind(node)
+        if kind == "unresolved_attribute" and not node.unresolved_attribute.is_metadata_column:
+            parts = name_parts(node.unresolved_attribute.unparsed_identifier)
+            if len(parts) == 1 or not self._has_alias:
+                return find_comparable_column(self.schema, parts)
+        if kind == "literal":
+            return _literal(node.literal)
+        if kind == "alias":
+            return self.expression(node.alias.expr)
+        raise UnusableError(f"{kind} is not supported")
+
+
+def _kind(message: Any) -> str | None:
+    kind: str | None = message.WhichOneof("expr_type")
+    return kind
+
+
+def _literal(literal: Any) -> Literal:
+    kind = literal.WhichOneof("literal_type")
+    if kind == "decimal":
+        return literal_of(Decimal(literal.decimal.value), DecimalType())
+    if kind not in _LITERALS:
+        raise UnusableError(f"a literal of type {kind}")
+    return literal_of(getattr(literal, kind), _LITERALS[kind])

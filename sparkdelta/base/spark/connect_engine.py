@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from inspect import signature
@@ -20,6 +20,13 @@ from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
 from sparkdelta.base.spark import connect_functions, connect_plans, connect_storage, connect_streams
 from sparkdelta.base.spark.connect_catalog import connect_copy, connect_sibling, rows_in_copy
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
+from sparkdelta.base.spark.connect_late_rows import (
+    hold_late_rows,
+    is_retyped,
+    reads_kept_rows,
+    shared_late_rows,
+    with_sent_conditions,
+)
 from sparkdelta.base.spark.connect_sql_functions import ConnectSqlFunctions
 from sparkdelta.base.spark.library_sessions import (
     ESCAPED_LITERALS,
@@ -199,7 +206,7 @@ class ConnectEngine(ConnectSqlFunctions):
         time_zone: str,
         alias: str | None = None,  # noqa: ARG002 - names with it choose no files
     ) -> Predicate:
-        if self._is_retyped(str(where)):
+        if is_retyped(self.spark, str(where)):
             return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
         if isinstance(where, str):
             return parse_condition(where, schema, time_zone=time_zone)
@@ -227,7 +234,7 @@ class ConnectEngine(ConnectSqlFunctions):
         alias: str,
     ) -> MatchTerms:
         plan: Any = filtered
-        if self._is_retyped(str(plan._plan.filter)):
+        if is_retyped(self.spark, str(plan._plan.filter)):
             return MatchTerms()
         columns = source.schema.fields[: len(source.columns) // 2]
         return parse_match_terms(
@@ -258,11 +265,19 @@ class ConnectEngine(ConnectSqlFunctions):
         yield batch, connect_functions.query_id(self.spark, checkpoint)
 
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
-    shared_reads = has_cached_read = _refused("call back")
+
+    def with_sent_conditions(self, rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
+        return with_sent_conditions(rows, conditions)
+
+    def hold_sources(self, rows: DataFrame, sources: Iterable[DataFrame]) -> DataFrame:
+        return hold_late_rows(rows, sources)
+
+    def shared_reads(self) -> AbstractContextManager[str]:
+        return shared_late_rows()
+
+    def has_cached_read(self, rows: DataFrame, name: str, value: str) -> bool:  # noqa: ARG002
+        return reads_kept_rows(rows)
+
     describe_table = _refused("describe tables")
 
     in_user_session = _refused("move frames")
-
-    def _is_retyped(self, condition: str) -> bool:
-        is_usual = str(self.spark.conf.get("spark.sql.timestampType")).upper() == "TIMESTAMP_LTZ"
-        return not is_usual and "timestamp" in condition.lower()

@@ -13,6 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from sparkdelta.base.predicates.resolved_names import name_parts
 from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.spark.connect_late_rows import sent_plan
 from sparkdelta.exceptions import DeltaError
 
 _STARTS = (TokenType.SELECT, TokenType.WITH)
@@ -130,10 +131,9 @@ def _identify(rows: DataFrame, plan: Any) -> None:
 
 def read_options_named(rows: DataFrame, name: str) -> set[str]:
     """Return the values of a read option in the plan of a DataFrame."""
-    plan: Any = rows
     return {
         options[name]
-        for message in _messages_within(plan._plan.to_proto(plan._session.client))
+        for message in _messages_within(sent_plan(rows))
         for described, options in message.ListFields()
         if _is_map(described) and name in options
     }

@@ -14,11 +14,11 @@ from sparkdelta.exceptions import StatementSyntaxError
 from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token
 
-_ENDS_FROM = {
+ENDS_FROM = {
     "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET",
     "WINDOW", "UNION", "EXCEPT", "MINUS", "INTERSECT", "QUALIFY", "SELECT", "VALUES",
 }  # fmt: skip
-_NO_ALIAS = _ENDS_FROM | {
+NO_ALIAS = ENDS_FROM | {
     "ANTI", "CROSS", "FULL", "INNER", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "RIGHT", "SEMI",
     "USING", "PIVOT", "UNPIVOT", "TABLESAMPLE", "WHEN", "SET", "WATERMARK", "MATCH_RECOGNIZE",
 }  # fmt: skip
@@ -171,7 +171,7 @@ def relations(query: Fragment) -> Iterator[Relation]:
                 level.is_query = level.expects = True
         elif word in _QUERY and (word != "WITH" or is_first or not level.in_from):
             level.is_query, level.expects, level.in_from = True, False, False
-        elif word in _ENDS_FROM or token.is_symbol("|>"):
+        elif word in ENDS_FROM or token.is_symbol("|>"):
             level.expects = level.in_from = False
         elif level.expects and word != "LATERAL":
             level.expects = False
@@ -228,7 +228,7 @@ def relation_at(parser: Parser, *, takes_alias: bool = True) -> Relation | None:
         _arguments(parser)
         alias_at = parser.ahead(-1).end
     after = parser.token
-    has_alias = after.is_word("AS") or (after.is_name and not after.is_word(*_NO_ALIAS))
+    has_alias = after.is_word("AS") or (after.is_name and not after.is_word(*NO_ALIAS))
     needs_alias, parser.place = takes_alias and not has_alias, place
     return Relation(
         name, start, end, version, timestamp, None, needs_alias, alias_at, options, is_stream
@@ -238,7 +238,7 @@ def relation_at(parser: Parser, *, takes_alias: bool = True) -> Relation | None:
 def _accept_stream(parser: Parser) -> bool:
     """Skip STREAM if a table's name or a parenthesis follows it; return True if one did."""
     after = parser.ahead()
-    is_name = after.is_name and not after.is_word("AS", "FOR", "VERSION", "TIMESTAMP", *_NO_ALIAS)
+    is_name = after.is_name and not after.is_word("AS", "FOR", "VERSION", "TIMESTAMP", *NO_ALIAS)
     return (is_name or after.is_symbol("(")) and parser.accept("STREAM")
 
 

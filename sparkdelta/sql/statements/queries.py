@@ -24,6 +24,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.sql.grammar.parser import Name, syntax_error
 from sparkdelta.sql.grammar.relations import Relation, common_names, relations
+from sparkdelta.sql.grammar.row_conditions import row_conditions
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
 from sparkdelta.sql.statements.options import asks_for_changes, names_version
 from sparkdelta.sql.statements.reading import latest_rows, read, read_stream_with
@@ -203,8 +204,11 @@ class SparkSql:
             return self.run(" ".join(p if isinstance(p, str) else p.text for p in parts))
         # The filter makes it another query than one that the user may have cached: PySpark gives
         # DataFrames to SQL by views, and Spark uncaches the query of a view that is dropped.
+        engine = engine_of(self.spark)
         frames = {
-            _NAME.format(number): self.rows_of(relation, path).where("true")
+            _NAME.format(number): engine.with_sent_conditions(
+                self.rows_of(relation, path), _row_conditions(relation, parts)
+            ).where("true")
             for number, (relation, path) in enumerate(tables)
         }
         spots = [(relation, name) for (relation, _), name in zip(tables, frames, strict=True)]
@@ -212,7 +216,8 @@ class SparkSql:
             part if isinstance(part, str) else _spliced(part, spots, _braces(part, self.frames))
             for part in parts
         )
-        return self.run(text, **frames, **self.frames)
+        rows = self.run(text, **frames, **self.frames)
+        return engine.hold_sources(rows, [*frames.values(), *self.frames.values()])
 
     def rows_of(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
         """Return the rows of a view, or of a Delta table at a path: a version's rows or changes."""
@@ -301,6 +306,13 @@ def _columns_of_view(rows: DataFrame, view: StoredView) -> DataFrame:
             value = value.cast(data_type)
         columns.append(value.alias(column.name, metadata=column.metadata or {}))
     return numbered.select(*columns)
+
+
+def _row_conditions(relation: Relation, parts: Sequence[str | Fragment]) -> list[str]:
+    """Return the conditions on the rows of a table in the part of a query that reads it."""
+    fragments = (part for part in parts if isinstance(part, Fragment))
+    query = next((each for each in fragments if each.start <= relation.start < each.end), None)
+    return [] if query is None else row_conditions(query, relation)
 
 
 def _version(given: Fragment) -> int:

@@ -10,7 +10,13 @@ from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.predicates.analyzed_text import qualifier_of
 from sparkdelta.base.predicates.generated_columns import generated_columns, with_implied
-from sparkdelta.base.predicates.predicate_rules import Predicate, without_not
+from sparkdelta.base.predicates.predicate_rules import (
+    And,
+    Predicate,
+    Unusable,
+    conjuncts,
+    without_not,
+)
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.predicates.value_lists import with_value_lists
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
@@ -232,6 +238,14 @@ def _predicate(
         filtered, where, configuration.schema, time_zone=time_zone, alias=alias
     )
     return with_partition_terms(spark, without_not(parsed), configuration)
+
+
+def usable_part(
+    spark: SparkSession, parsed: Predicate, configuration: TableConfiguration
+) -> Predicate | None:
+    """Return the part of a predicate by which files can be chosen; None if there is none."""
+    terms = [term for term in conjuncts(without_not(parsed)) if not isinstance(term, Unusable)]
+    return with_partition_terms(spark, And(tuple(terms)), configuration) if terms else None
 
 
 def with_partition_terms(

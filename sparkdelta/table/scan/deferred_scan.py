@@ -34,9 +34,6 @@ from sparkdelta.base.predicates.predicate_rules import (
     And,
     Or,
     Predicate,
-    Unusable,
-    conjuncts,
-    without_not,
 )
 from sparkdelta.base.predicates.pushed_filters import parse_pushed
 from sparkdelta.base.protocol.file_paths import plain_path
@@ -47,7 +44,7 @@ from sparkdelta.base.spark.parquet_scan import uris_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError, InvalidArgumentError
-from sparkdelta.table.scan.conditions import with_partition_terms
+from sparkdelta.table.scan.conditions import usable_part
 from sparkdelta.table.scan.file_row_frames import ROW_INDEX
 from sparkdelta.table.scan.followed_table import FollowedTable, schema_problem
 from sparkdelta.table.scan.hidden_columns import columns_of_days
@@ -235,13 +232,11 @@ class LateFiles:
     ) -> Predicate | None:
         if filters is None:
             return None
-        predicate, request = None, self.request
+        request = self.request
         logical = StructType([column.field for column in request.table_columns])
         parsed = parse_pushed(filters, self.stored, logical, has_user_functions=has_user_functions)
         # Without the condition on bitmaps, the predicate is that of files without vectors.
-        terms = [t for t in conjuncts(without_not(parsed)) if not isinstance(t, Unusable)]
-        if terms:
-            predicate = with_partition_terms(self.listing, And(tuple(terms)), request.configuration)
+        predicate = usable_part(self.listing, parsed, request.configuration)
         if may_name_day_of_gap(filters):
             self._check_days(predicate)
         return predicate
@@ -387,23 +382,31 @@ class FollowingFiles:
                 size_bytes=log.size_at_most() if size is None else size,
                 _kept=RecentValues(_KEPT_LISTINGS),
             )
-            self._check(files)
+            check_followed(before.request, files.live)
             return files
 
         return self._kept.find_or_make(log.contents, made)
 
-    def _check(self, latest: LateFiles) -> None:
-        state, request = latest.live.state, self.analyzed.request
-        problem = schema_problem(request.configuration, state.configuration)
-        if (
-            problem is None
-            and request.keeps_not_null
-            and not are_without_nulls(latest.live, request)
-        ):
-            problem = "too many of its files may have nulls in columns that are NOT NULL"
-        if problem is not None:
-            path = state.log.table_root
-            raise DeltaError.of("DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS", path=path, problem=problem)
+
+def check_followed(request: ScanRequest, live: LiveFiles) -> None:
+    """Refuse the files of a later version that a plan cannot read.
+
+    Parameters
+    ----------
+    request
+        As the plan was analyzed.
+
+    Raises
+    ------
+    DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS
+        The schema cannot be read as that of the plan, or files may have nulls that it excludes.
+    """
+    problem = schema_problem(request.configuration, live.state.configuration)
+    if problem is None and request.keeps_not_null and not are_without_nulls(live, request):
+        problem = "too many of its files may have nulls in columns that are NOT NULL"
+    if problem is not None:
+        path = live.state.log.table_root
+        raise DeltaError.of("DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS", path=path, problem=problem)
 
 
 @dataclass(slots=True, eq=False)

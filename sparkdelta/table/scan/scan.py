@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,11 +18,18 @@ from sparkdelta.base.predicates.predicate_rules import columns as columns_of
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.file_paths import plain_path
-from sparkdelta.base.schema.table_schema import known_path, quoted, quoted_path, type_of_path
+from sparkdelta.base.schema.table_schema import (
+    known_path,
+    nullable_as,
+    quoted,
+    quoted_path,
+    type_of_path,
+)
 from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.skipping.failing_values import infallible_terms, is_infallible
 from sparkdelta.base.skipping.predicate_value_frames import to_sql
 from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
+from sparkdelta.base.spark.connect_late_rows import SentCondition, parse_sent, rows_when_sent
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
@@ -37,8 +45,12 @@ from sparkdelta.exceptions import (
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.log.local_add_files import LocalAddFiles, keyed_adds
 from sparkdelta.table.log.state import TableState
-from sparkdelta.table.scan.conditions import parse_where
-from sparkdelta.table.scan.deferred_scan import DeferredScan, columns_with_bitmaps
+from sparkdelta.table.scan.conditions import parse_where, usable_part
+from sparkdelta.table.scan.deferred_scan import (
+    DeferredScan,
+    check_followed,
+    columns_with_bitmaps,
+)
 from sparkdelta.table.scan.distributed_scan import DistributedScan
 from sparkdelta.table.scan.file_changes import FileChanges
 from sparkdelta.table.scan.file_listing_modes import FileListingMode
@@ -90,6 +102,8 @@ class Scan:
     followed
         Returns the table in a listing session, whose latest version each query reads if files are
         chosen late; None for this version.
+    mark
+        The read option that names the table and the version, see `read_provenance`.
     """
 
     _state: TableState = field(repr=False)
@@ -105,6 +119,7 @@ class Scan:
     followed: Callable[[SparkSession], FollowedTable] | None = field(
         default=None, kw_only=True, repr=False
     )
+    mark: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
 
     def with_aliases(self, names: RowNames) -> Scan:
         """Return the same scan with other names for the rows in `where`."""
@@ -216,6 +231,8 @@ class Scan:
         ):
             if self.listing is FileListingMode.LATE:
                 return self._late_rows().select(*output)
+            if self.listing is FileListingMode.SENT:
+                return self._rows_when_sent(output)
             return self._rows(self._files_to_read(), self._condition).select(*output)
 
     @cached_property
@@ -236,7 +253,7 @@ class Scan:
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return FileListingMode.DELETION_VECTORS
         if not engine_of(self._state.log.spark).can("call back"):
-            return FileListingMode.NO_CALLS
+            return FileListingMode.NO_CALLS if self.columns else FileListingMode.SENT
         if self._vectors_at_most and not self._reads_batches:
             return FileListingMode.ROW_READER  # each row would have a copy of its file's bitmap
         return FileListingMode.LATE
@@ -392,6 +409,31 @@ class Scan:
             followed,
         ).rows()
 
+    def _rows_when_sent(self, output: list[Column]) -> DataFrame:
+        """Return rows whose files are chosen when a plan that reads them is sent."""
+        state, spark, configuration = self._state, self._state.log.spark, self._state.configuration
+        request, schema = self._request(frozenset(), None), self.row_schema
+        if is_enabled(spark) and has_not_null_columns(configuration.schema):
+            live = LiveFiles(state, self._checksum, None, tracks_rows=False)
+            request = replace(request, keeps_not_null=are_without_nulls(live, request))
+            if request.keeps_not_null:
+                schema = cast(StructType, nullable_as(schema, configuration.schema))
+        followed = None if self.followed is None else self.followed(spark)
+
+        def rows_for(query: str, conditions: Sequence[SentCondition]) -> DataFrame:
+            scan = self
+            if followed is not None:
+                latest, checksum = followed.at(query)
+                check_followed(request, LiveFiles(latest, checksum, None, tracks_rows=False))
+                mark = following_mark(latest.log.table_root, latest.log.segment.version)
+                scan = replace(self, _state=latest, _checksum=checksum, mark=mark)
+            parsed = parse_sent(spark, conditions, configuration.schema)
+            chosen = replace(scan, _predicate=usable_part(spark, parsed, configuration))
+            with scan._named_jobs():
+                return scan._rows(chosen._files_to_read(), None).select(*output)
+
+        return rows_when_sent(spark, schema, rows_for)
+
     def _request(
         self, metadata_columns: frozenset[MetadataColumn], condition: RowCondition | None
     ) -> ScanRequest:
@@ -400,7 +442,7 @@ class Scan:
             configuration=state.configuration,
             table_root=state.log.store.table_root,
             version=state.log.segment.version,
-            options=state.log.options,
+            options={**state.log.options, **self.mark},
             partition_time_zone=state.partition_time_zone,
             metadata_columns=metadata_columns,
             condition=condition,

@@ -1,0 +1,313 @@
+"""Rows of Spark Connect clients that are chosen when a query is sent to the server.
+
+A client holds its plans, and sends one for each query. The plan of late rows has only their
+columns; in a plan that is sent to be executed, the rows themselves stand in its place, as they are
+then. The conditions of filters next to the rows can choose files. A plan that is sent in another
+way fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+from uuid import uuid4
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.predicates.connect_columns import parse_connect_message
+from sparkdelta.base.predicates.predicate_rules import And, Predicate
+from sparkdelta.base.schema.table_schema import as_nullable
+from sparkdelta.base.spark.library_sessions import session_time_zone
+
+_FAILURE = (
+    "The rows of a Delta table are found when sparkdelta sends a query: run it in the Python "
+    "process that made the DataFrame."
+)
+_KEEPS_ROWS = frozenset(("filter", "sort", "hint", "repartition", "subquery_alias"))
+"""Relations whose rows are some or all of those below them, with the same columns."""
+
+_OF_RELATIONS = frozenset(("persist", "unpersist", "get_storage_level"))
+_OF_PLANS = frozenset(("explain", "input_files", "same_semantics", "semantic_hash"))
+
+
+@dataclass(frozen=True)
+class SentCondition:
+    """The condition of a filter in a plan that is sent.
+
+    Attributes
+    ----------
+    message
+        Its expression, as it is sent.
+    has_alias
+        True if the rows have an alias there, which the first part of a name may be.
+    """
+
+    message: Any
+    has_alias: bool
+
+
+RowsFor: TypeAlias = Callable[[str, Sequence[SentCondition]], DataFrame]
+"""Returns the rows that a query reads. Its arguments are an id that all reads of the query have,
+and conditions that are true of all rows that the query needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class _LateRows:
+    rows_for: RowsFor
+
+
+_late_rows: WeakValueDictionary[int, _LateRows] = WeakValueDictionary()
+"""By the ids of their plans, which hold them."""
+
+_kept: dict[int, Any] = {}
+"""The relations that the server caches, as they were sent, by the ids of the plans."""
+
+_watched: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
+_operation: ContextVar[str | None] = ContextVar("operation", default=None)
+
+
+def rows_when_sent(spark: SparkSession, schema: StructType, rows_for: RowsFor) -> DataFrame:
+    """Return rows that are found whenever a query on them is sent.
+
+    Parameters
+    ----------
+    schema
+        Their columns. NOT NULL fields are so for `DataFrame.schema` only.
+    """
+    columns: list[Any] = [
+        F.lit(None)
+        .cast(as_nullable(field.dataType))
+        .alias(field.name, metadata=field.metadata or {})
+        for field in schema.fields
+    ]
+    rows: Any = spark.range(1).filter(F.raise_error(F.lit(_FAILURE)).isNull()).select(*columns)
+    rows._cached_schema = schema
+    watch(spark)
+    return _late(rows, rows_for)
+
+
+def _late(rows: DataFrame, rows_for: RowsFor) -> DataFrame:
+    """Return rows for which others stand in plans that are sent."""
+    plan: Any = cast(Any, rows)._plan
+    plan.late_rows = _late_rows[plan._plan_id] = _LateRows(rows_for)
+    return rows
+
+
+def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
+    """Return rows of which a query needs only those for which conditions on their columns are true;
+    other rows than late rows as they are.
+    """
+    frame: Any = rows
+    late = _late_rows.get(frame._plan._plan_id)
+    if late is None or not conditions:
+        return rows
+    client = frame._session.client
+    expressions: list[Any] = [F.expr(text) for text in conditions]
+    messages = [each._expr.to_plan(client) for each in expressions]
+    known = tuple(SentCondition(message, has_alias=False) for message in messages)
+
+    def rows_for(query: str, more: Sequence[SentCondition]) -> DataFrame:
+        return late.rows_for(query, (*known, *more))
+
+    return _late(rows.select("*"), rows_for)
+
+
+def hold_late_rows(rows: DataFrame, others: Iterable[DataFrame]) -> DataFrame:
+    """Return rows with a plan that the server made, in which late rows of others are found."""
+    frame: Any = rows
+    frame._plan.late_rows = [*others]
+    return rows
+
+
+def watch(spark: SparkSession) -> None:
+    """Find late rows in the plans that a session sends from now on."""
+    client: Any = spark.client
+    if client in _watched:
+        return
+    _watched[client] = None
+    execute, fetch, analyze = (
+        client._execute,
+        client._execute_and_fetch_as_iterator,
+        client._analyze,
+    )
+
+    def watched_execute(req: Any, *args: Any, **named: Any) -> Any:
+        _replace_in_plan(req.plan, client)
+        return execute(req, *args, **named)
+
+    def watched_fetch(req: Any, *args: Any, **named: Any) -> Any:
+        _replace_in_plan(req.plan, client)
+        return fetch(req, *args, **named)
+
+    def watched_analyze(method: str, **named: Any) -> Any:
+        if method in _OF_RELATIONS:
+            relation = named["relation"]
+            original = relation.common.plan_id
+            _Sending(client).replace(relation, ())
+            result = analyze(method, **named)
+            if method == "persist":
+                _kept[original] = relation
+            elif method == "unpersist":
+                _kept.pop(original, None)
+            return result
+        if method in _OF_PLANS:
+            for name in ("plan", "other"):
+                if name in named:
+                    _replace_in_plan(named[name], client)
+        return analyze(method, **named)
+
+    client._execute = watched_execute
+    client._execute_and_fetch_as_iterator = watched_fetch
+    client._analyze = watched_analyze
+
+
+def parse_sent(
+    spark: SparkSession, conditions: Sequence[SentCondition], schema: StructType
+) -> Predicate:
+    """Return the predicate of conditions on rows with the columns of a table."""
+    zone = session_time_zone(spark) if conditions else ""
+    terms = (
+        parse_connect_message(each.message, schema, time_zone=zone, has_alias=each.has_alias)
+        for each in conditions
+        if not is_retyped(spark, str(each.message))
+    )
+    return And(tuple(terms))
+
+
+def is_retyped(spark: SparkSession, condition: str) -> bool:
+    """Return True if a setting changes the meaning of TIMESTAMP in a condition."""
+    has_type = "timestamp" in condition.lower()
+    return has_type and str(spark.conf.get("spark.sql.timestampType")).upper() != "TIMESTAMP_LTZ"
+
+
+@contextmanager
+def shared_late_rows() -> Iterator[str]:
+    """Give all queries in the block, of this thread, one id, which is yielded."""
+    outer = _operation.get()
+    token = _operation.set(outer or str(uuid4()))
+    try:
+        yield str(_operation.get())
+    finally:
+        _operation.reset(token)
+
+
+def sent_plan(rows: DataFrame) -> Any:
+    """Return the plan of rows as it is sent to be executed."""
+    frame: Any = rows
+    client = frame._session.client
+    plan = frame._plan.to_proto(client)
+    _replace_in_plan(plan, client)
+    return plan
+
+
+def reads_kept_rows(rows: DataFrame) -> bool:
+    """Return True if the server caches some of the relations that rows are made from."""
+    frame: Any = rows
+    relations = _relations_in(frame._plan.plan(frame._session.client))
+    return bool(_kept) and any(relation.common.plan_id in _kept for relation in relations)
+
+
+def _replace_in_plan(plan: Any, client: Any) -> None:
+    """Replace late rows in a plan that is to be executed."""
+    if not _late_rows and not _kept:
+        return
+    sending = _Sending(client)
+    kind = plan.WhichOneof("op_type")
+    if kind == "compressed_operation":
+        _decompress(plan, client)
+        kind = plan.WhichOneof("op_type")
+    if kind == "root":
+        sending.replace(plan.root, ())
+    elif kind == "command":
+        for relation in _children(plan.command):
+            sending.replace(relation, ())
+
+
+def _decompress(plan: Any, client: Any) -> None:
+    """Undo the compression of a large plan, which clients of Spark 4.2 and newer may do."""
+    operation = plan.compressed_operation
+    data, kind = client._zstd_module.decompress(operation.data), operation.op_type
+    if kind == type(operation).OpType.Value("OP_TYPE_RELATION"):
+        plan.root.ParseFromString(data)
+    else:
+        plan.command.ParseFromString(data)
+
+
+class _Sending:
+    """The replacement of late rows in one plan."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._query = _operation.get() or str(uuid4())
+
+    def replace(self, relation: Any, conditions: tuple[SentCondition, ...]) -> None:
+        """Replace the late rows in a relation.
+
+        Parameters
+        ----------
+        conditions
+            Of the filters above it, on its own columns.
+        """
+        number = relation.common.plan_id
+        kept, late = _kept.get(number), _late_rows.get(number)
+        if kept is not None:
+            relation.CopyFrom(kept)
+        elif late is not None:
+            rows: Any = late.rows_for(self._query, conditions)
+            relation.CopyFrom(rows._plan.plan(self._client))
+            relation.common.plan_id = number  # by which columns refer to it
+        else:
+            kind = relation.WhichOneof("rel_type")
+            below = _conditions_below(relation, kind, conditions)
+            for child in _children(relation):
+                self.replace(child, below)
+
+
+def _conditions_below(
+    relation: Any, kind: str | None, conditions: tuple[SentCondition, ...]
+) -> tuple[SentCondition, ...]:
+    """Return the conditions that hold for all needed rows of the only relation below another."""
+    if kind == "project" and all(map(_is_plain_column, relation.project.expressions)):
+        return conditions
+    if kind not in _KEEPS_ROWS:
+        return ()
+    if kind == "subquery_alias":
+        return tuple(SentCondition(each.message, has_alias=True) for each in conditions)
+    if kind == "filter":
+        return (*conditions, SentCondition(relation.filter.condition, has_alias=False))
+    return conditions
+
+
+def _is_plain_column(expression: Any) -> bool:
+    """Return True for all columns, or one under its own name."""
+    kind = expression.WhichOneof("expr_type")
+    if kind == "unresolved_star":
+        return not expression.unresolved_star.unparsed_target
+    return kind == "unresolved_attribute" and "." not in (
+        expression.unresolved_attribute.unparsed_identifier
+    )
+
+
+def _relations_in(relation: Any) -> Iterator[Any]:
+    """Yield a relation and all those below it."""
+    yield relation
+    for child in _children(relation):
+        yield from _relations_in(child)
+
+
+def _children(message: Any) -> Iterator[Any]:
+    """Yield the relations directly below a relation or command."""
+    for described, value in message.ListFields():
+        if described.message_type is None or described.message_type.GetOptions().map_entry:
+            continue
+        for each in value if described.is_repeated else [value]:
+            if described.message_type.name == "Relation":
+                yield each
+            else:
+                yield from _children(each)
