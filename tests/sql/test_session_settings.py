@@ -476,6 +476,7 @@ def test_our_functions_convert_by_policy_ansi_whatever_the_setting(
         sparkdelta.sql(enabled, f"INSERT INTO delta.`{table_path}` SELECT 'x'")
 
 
+@pytest.mark.classic("looks into the JVM")
 def test_conversions_of_policy_strict_are_those_of_spark(spark: SparkSession) -> None:
     numbers = "tinyint smallint int bigint float double decimal(3,0) decimal(5,2) decimal(10,0)"
     others = "decimal(20,0) decimal(38,18) boolean string binary date timestamp timestamp_ntz"

@@ -22,6 +22,7 @@ def _ids(rows: DataFrame) -> list[int]:
     return sorted(row["id"] for row in rows.select("id").collect())
 
 
+@pytest.mark.both_kinds
 def test_the_ways_to_write_and_read(enabled: SparkSession, table_path: str) -> None:
     three, two = enabled.range(3), enabled.range(10, 12)
     three.write.format("delta").save(table_path)
@@ -402,6 +403,7 @@ def _clone(spark: SparkSession) -> SparkSession:
     return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
 
 
+@pytest.mark.classic("clones classic sessions")
 def test_children_are_enabled_as_long_as_their_parent_is(
     spark: SparkSession, table_path: str
 ) -> None:
