@@ -347,6 +347,7 @@ _EVENING = "TIMESTAMP '2024-01-02 03:00:00Z'"
 """22:00 on the first of January in New York."""
 
 
+@pytest.mark.classic("rules are in UTC and ANSI mode on Spark Connect")
 def test_generated_columns_are_in_the_time_zone_of_the_session(
     enabled: SparkSession, table_path: str
 ) -> None:
@@ -374,6 +375,7 @@ def test_generated_columns_are_in_the_time_zone_of_the_session(
     assert found == [(1, local), (2, local), (3, local), (4, local), (6, utc)]
 
 
+@pytest.mark.classic("rules are in UTC and ANSI mode on Spark Connect")
 @pytest.mark.full
 def test_constraints_and_defaults_are_in_the_time_zone_of_the_session(
     enabled: SparkSession, table_path: str
@@ -401,6 +403,7 @@ def test_constraints_and_defaults_are_in_the_time_zone_of_the_session(
     ]
 
 
+@pytest.mark.classic("rules are in UTC and ANSI mode on Spark Connect")
 def test_rules_follow_the_ansi_mode_of_the_session(enabled: SparkSession, table_path: str) -> None:
     """As with delta-spark 4.4.0: without ANSI mode a cast that fails is null."""
     name = f"delta.`{table_path}`"
