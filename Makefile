@@ -10,7 +10,7 @@ PINNED  ?= .venv-pinned
 BIN     := $(VENV)/bin
 SUDO    := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TESTS   ?=
-FAST    := not slow and not conformance and not oracle
+FAST    := not slow and not conformance and not oracle and not more_connect
 WORKERS ?= 2
 
 ##@ Start here
@@ -50,6 +50,10 @@ notebooks: java $(DEV)/.installed ## Execute the notebooks
 .PHONY: test-versions
 test-versions: java ## Test the core on each version of Spark; VERSIONS='4.0.0 4.3' for some
 	$(PYTHON) tests/versions.py --workers $(WORKERS) $(VERSIONS)
+
+.PHONY: connect
+connect: java ## Run the tests on Spark Connect, on the oldest and newest Spark; VERSIONS='4.3' for one
+	$(PYTHON) tests/versions.py --connect --workers $(WORKERS) $(VERSIONS)
 
 .PHONY: clients
 clients: java ## Run programs on Delta tables: dbt, SQLMesh, kedro and others; CLIENTS='dbt mack' for two, or fast

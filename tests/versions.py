@@ -1,7 +1,8 @@
 """The versions of Spark and Python under test, and a run of the core tests on each.
 
 ``python3 tests/versions.py 4.0.0 4.3`` runs the core on these versions of Spark, by default on all;
-each has a virtual environment of its own. Needs nothing but Python.
+each has a virtual environment of its own. With ``--connect``, it runs all tests on Spark Connect.
+Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ def main() -> int:
     parser.add_argument("--workers", default="2", help="processes that run tests")
     newest = "only print the path of the newest Python under test, or of this one"
     parser.add_argument("--newest-python", action="store_true", help=newest)
+    connect = "run all tests on Spark Connect, by default with the oldest and the newest version"
+    parser.add_argument("--connect", action="store_true", help=connect)
     arguments = parser.parse_args()
     if arguments.newest_python:
         print(_interpreter(TESTED[-1].python))
@@ -84,11 +87,13 @@ def main() -> int:
     unknown = set(arguments.spark) - {each.spark for each in TESTED}
     if unknown:
         parser.error(f"not among the tested versions: {', '.join(sorted(unknown))}")
+    ends = [TESTED[0].spark, TESTED[-1].spark] if arguments.connect else []
+    chosen = arguments.spark or ends
     failed = []
     for versions in TESTED:
-        if not arguments.spark or versions.spark in arguments.spark:
+        if not chosen or versions.spark in chosen:
             started = time.monotonic()
-            code = _run(versions, arguments.workers)
+            code = _run(versions, arguments.workers, on_connect=arguments.connect)
             seconds = round(time.monotonic() - started)
             outcome = f"exit code {code}" if code else "passed"
             print(f"Spark {versions.spark}, Python {versions.python}: {outcome}, {seconds} s")
@@ -96,12 +101,17 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _run(versions: Versions, workers: str) -> int:
+def _run(versions: Versions, workers: str, *, on_connect: bool) -> int:
     python = _environment(versions)
     options = ["-n", workers, "--dist", "worksteal", "-q"]
-    markers = ["-m", "not slow and not oracle and (connect or not full)"]
-    tests = CORE if versions.spark == PINNED else (*CORE, CONNECT)
-    command = [python, "-m", "pytest", *options, *markers, *tests]
+    if on_connect:
+        markers, tests = "connect", ("tests",)
+    elif versions.spark == PINNED:
+        markers, tests = "not connect and not full", CORE
+    else:
+        markers, tests = "not more_connect and (connect or not full)", (*CORE, CONNECT)
+    options += ["-m", f"not slow and not oracle and {markers}"]
+    command = [python, "-m", "pytest", *options, *tests]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

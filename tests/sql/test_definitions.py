@@ -359,6 +359,7 @@ def test_arguments_of_other_types(spark: SparkSession) -> None:
         assert isinstance(raised.value, ArgumentTypeError)
 
 
+@pytest.mark.both_kinds
 def test_a_database_whose_name_begins_with_a_digit(enabled: SparkSession) -> None:
     """Spark gives the name of such a current database between backticks."""
     enabled.sql("CREATE DATABASE `2024sd`")

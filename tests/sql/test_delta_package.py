@@ -13,6 +13,8 @@ import pytest
 from sparkdelta import startup
 from sparkdelta.__main__ import main
 
+pytestmark = pytest.mark.classic("starts classic sessions in other processes")
+
 ROOT = Path(__file__).parents[2]
 
 IMPORTS = """

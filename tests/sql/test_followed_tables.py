@@ -19,6 +19,8 @@ from sparkdelta.table.scan.deferred_scan import LateFiles
 from sparkdelta.table.scan.query_versions import pin_version
 from tests.support.spark_jobs import counted_jobs
 
+pytestmark = pytest.mark.classic("DataFrames of Spark Connect stay at their version")
+
 _VECTORS = {"delta.enableDeletionVectors": "true"}
 
 

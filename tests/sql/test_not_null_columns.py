@@ -107,6 +107,7 @@ def test_a_table_of_the_catalog_api_is_not_null(enabled: SparkSession) -> None:
         enabled.sql("DROP TABLE IF EXISTS not_null")
 
 
+@pytest.mark.classic("looks into plans")
 def test_filters_choose_files_of_a_not_null_column(enabled: SparkSession, table: Path) -> None:
     files = [_file(table, f"f{number}", number, number + 10) for number in range(4)]
     path = _create(table, *files)
@@ -206,6 +207,7 @@ def test_nulls_in_structs_and_partition_values_are_found(
         (table / "_delta_log" / f"{1:020}.json").unlink()
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_a_file_without_null_counts_is_searched_once(enabled: SparkSession, table: Path) -> None:
     path = _create(table, _file(table, "f", 1, 2, stats=False))
     with counted_jobs(enabled) as first:
@@ -217,6 +219,7 @@ def test_a_file_without_null_counts_is_searched_once(enabled: SparkSession, tabl
     assert not rows.schema["id"].nullable
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_null_counts_of_later_commits_cost_no_job(enabled: SparkSession, table_path: str) -> None:
     def load() -> DataFrame:
         return enabled.read.format("delta").load(table_path)

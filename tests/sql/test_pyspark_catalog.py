@@ -41,6 +41,7 @@ def _sum(rows: DataFrame) -> int:
     return int(rows.selectExpr("sum(id)").collect()[0][0] or 0)
 
 
+@pytest.mark.classic("looks into plans")
 def test_statements_leave_a_dataframe_of_the_table_in_the_cache(
     enabled: SparkSession, name: str
 ) -> None:
@@ -54,6 +55,7 @@ def test_statements_leave_a_dataframe_of_the_table_in_the_cache(
     rows.unpersist()
 
 
+@pytest.mark.classic("looks into plans")
 @pytest.mark.full
 def test_cached_tables_follow_all_commits(enabled: SparkSession, name: str) -> None:
     catalog, sql = enabled.catalog, enabled.sql
@@ -93,6 +95,7 @@ def test_cached_tables_follow_all_commits(enabled: SparkSession, name: str) -> N
     assert not _is_read_from_cache(enabled.table(name))
 
 
+@pytest.mark.classic("looks into plans")
 def test_sql_caches_tables(enabled: SparkSession, name: str) -> None:
     sql, catalog = enabled.sql, enabled.catalog
     assert sql(f"CACHE TABLE {name}").columns == []

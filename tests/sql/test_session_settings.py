@@ -347,6 +347,7 @@ _EVENING = "TIMESTAMP '2024-01-02 03:00:00Z'"
 """22:00 on the first of January in New York."""
 
 
+@pytest.mark.classic("rules are in UTC and ANSI mode on Spark Connect")
 def test_generated_columns_are_in_the_time_zone_of_the_session(
     enabled: SparkSession, table_path: str
 ) -> None:
@@ -374,6 +375,7 @@ def test_generated_columns_are_in_the_time_zone_of_the_session(
     assert found == [(1, local), (2, local), (3, local), (4, local), (6, utc)]
 
 
+@pytest.mark.classic("rules are in UTC and ANSI mode on Spark Connect")
 @pytest.mark.full
 def test_constraints_and_defaults_are_in_the_time_zone_of_the_session(
     enabled: SparkSession, table_path: str
@@ -401,6 +403,7 @@ def test_constraints_and_defaults_are_in_the_time_zone_of_the_session(
     ]
 
 
+@pytest.mark.classic("rules are in UTC and ANSI mode on Spark Connect")
 def test_rules_follow_the_ansi_mode_of_the_session(enabled: SparkSession, table_path: str) -> None:
     """As with delta-spark 4.4.0: without ANSI mode a cast that fails is null."""
     name = f"delta.`{table_path}`"
@@ -476,6 +479,7 @@ def test_our_functions_convert_by_policy_ansi_whatever_the_setting(
         sparkdelta.sql(enabled, f"INSERT INTO delta.`{table_path}` SELECT 'x'")
 
 
+@pytest.mark.classic("looks into the JVM")
 def test_conversions_of_policy_strict_are_those_of_spark(spark: SparkSession) -> None:
     numbers = "tinyint smallint int bigint float double decimal(3,0) decimal(5,2) decimal(10,0)"
     others = "decimal(20,0) decimal(38,18) boolean string binary date timestamp timestamp_ntz"

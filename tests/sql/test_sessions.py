@@ -22,6 +22,7 @@ def _ids(rows: DataFrame) -> list[int]:
     return sorted(row["id"] for row in rows.select("id").collect())
 
 
+@pytest.mark.both_kinds
 def test_the_ways_to_write_and_read(enabled: SparkSession, table_path: str) -> None:
     three, two = enabled.range(3), enabled.range(10, 12)
     three.write.format("delta").save(table_path)
@@ -370,6 +371,7 @@ def test_write_to(enabled: SparkSession, table_path: str) -> None:
     assert _ids(enabled.read.format("delta").load(table_path)) == [7]
 
 
+@pytest.mark.classic("looks at PySpark's reader of classic sessions")
 def test_everything_else_is_pysparks(spark: SparkSession, tmp_path: Path) -> None:
     path, load = str(tmp_path / "parquet"), readwriter.DataFrameReader.load
     sparkdelta.enable(sparkdelta.enable(spark))
@@ -386,6 +388,7 @@ def test_everything_else_is_pysparks(spark: SparkSession, tmp_path: Path) -> Non
         spark.read.format("delta").load(path)
 
 
+@pytest.mark.classic("builds a classic session")
 def test_a_builder_enables_its_session(spark: SparkSession) -> None:
     try:
         built = sparkdelta.configure(SparkSession.builder).getOrCreate()
@@ -402,6 +405,7 @@ def _clone(spark: SparkSession) -> SparkSession:
     return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
 
 
+@pytest.mark.classic("clones classic sessions")
 def test_children_are_enabled_as_long_as_their_parent_is(
     spark: SparkSession, table_path: str
 ) -> None:
@@ -422,6 +426,7 @@ def test_children_are_enabled_as_long_as_their_parent_is(
     assert readwriter.DataFrameReader.load is load
 
 
+@pytest.mark.classic("calls a function of this module, which a server lacks")
 def test_a_batch_and_the_sessions_it_makes_are_enabled(
     enabled: SparkSession, table_path: str, tmp_path: Path
 ) -> None:
@@ -444,6 +449,7 @@ _CATALOG = "spark.sql.catalog.spark_catalog"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
+@pytest.mark.classic("looks into the JVM")
 def test_delta_spark_beside_it_is_refused(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -455,6 +461,7 @@ def test_delta_spark_beside_it_is_refused(
     assert other.conf.get(_CATALOG) == _DELTA_CATALOG
 
 
+@pytest.mark.classic("uses newSession")
 def test_settings_of_delta_spark_without_its_jar_are_replaced(spark: SparkSession) -> None:
     other = spark.newSession()
     other.conf.set(_CATALOG, _DELTA_CATALOG)
@@ -468,6 +475,7 @@ def test_settings_of_delta_spark_without_its_jar_are_replaced(spark: SparkSessio
         sparkdelta.disable(other)
 
 
+@pytest.mark.classic("builds a classic session")
 def test_a_builder_has_no_settings_of_delta_spark(spark: SparkSession) -> None:
     builder = (
         SparkSession.builder.config(_CATALOG, _DELTA_CATALOG)

@@ -28,6 +28,7 @@ def _rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
+@pytest.mark.both_kinds
 def test_queries(enabled: SparkSession, table_path: str) -> None:
     sql, t = enabled.sql, f"delta.`{table_path}`"
     enabled.range(3).write.format("delta").save(table_path)
@@ -231,6 +232,7 @@ def test_inserts_that_replace(enabled: SparkSession, table_path: str) -> None:
     assert load_snapshot(enabled, table_path).version == version
 
 
+@pytest.mark.classic("counts what Spark Connect does more often")
 def test_each_statement_is_understood_once(
     enabled: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

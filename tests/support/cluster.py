@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 WORKERS = 2
 _SECONDS = 600  # of a busy machine
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # JVMs, which compile more than they run
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # JVMs, which compile more than they run
 _MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
 _REGISTERED = re.compile(r"Registering worker")
 
@@ -64,8 +64,8 @@ class Cluster:
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.extraJavaOptions": _SHORT_LIVED,
-            "spark.executor.extraJavaOptions": _SHORT_LIVED,
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
+            "spark.executor.extraJavaOptions": SHORT_LIVED,
             "spark.executor.memory": "512m",
             "spark.cores.max": str(WORKERS),
             "spark.sql.shuffle.partitions": "2",
@@ -155,7 +155,7 @@ def _start(stack: ExitStack, python: Path, log: Path, role: str, *arguments: str
         env={
             **spark_environment(python),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": _SHORT_LIVED,
+            "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         },
         stdout=output,
         stderr=subprocess.STDOUT,

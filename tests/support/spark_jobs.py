@@ -33,7 +33,10 @@ def counted_jobs(spark: SparkSession) -> Iterator[Jobs]:
 
 @contextmanager
 def no_jobs(spark: SparkSession) -> Iterator[None]:
-    """Fail if the block starts a Spark job."""
+    """Fail if the block starts a Spark job; Spark Connect does not show them."""
+    if "connect" in type(spark).__module__:
+        yield
+        return
     with counted_jobs(spark) as jobs:
         yield
     assert jobs.count == 0, f"{jobs.count} Spark jobs were started"

@@ -80,7 +80,7 @@ class ConnectBuilders:
         write = builder._write_proto
         return StreamWriterState(
             rows=cast(DataFrame, ConnectDataFrame(builder._write_stream._child, builder._session)),
-            source=write.format or None,
+            source=write.format or next(filter(write.HasField, _FUNCTIONS), None),
             options=dict(write.options)
             | ({"queryName": name} if (name := write.query_name) else {}),
             output_mode=write.output_mode or "append",
@@ -97,6 +97,9 @@ class ConnectBuilders:
     def _rows(self, builder: Builder) -> DataFrame:
         return cast(DataFrame, ConnectDataFrame(builder._df, builder._spark))
 
+
+_FUNCTIONS = ("foreach_batch", "foreach_writer")
+"""The fields of functions that are sinks themselves, whatever the session's default format is."""
 
 _TRIGGERS = {
     "processing_time_interval": "processingTime",

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from sparkdelta.base.predicates.resolved_names import name_parts
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.driver import read_rows
@@ -89,7 +90,8 @@ class ConnectCatalog:
                 f"{shown} is not a name of {SESSION_CATALOG}, the only catalog that is supported"
             )
             raise InvalidArgumentError(argument="name", problem=problem)
-        return name[-2] if len(name) > 1 else self.spark.catalog.currentDatabase(), name[-1]
+        current = self.spark.catalog.currentDatabase()  # between backticks if it needs them
+        return name[-2] if len(name) > 1 else name_parts(current)[0], name[-1]
 
     def free_location(self, name: Sequence[str]) -> str:
         database, table = self._qualified(name)

@@ -85,8 +85,9 @@ def standing_for(rows: DataFrame, like: DataFrame) -> DataFrame:
     names = [*like.columns, *rows.columns[len(like.columns) :]]
     renamed, (base, aliases) = rows.toDF(*names), _aliases(like)
     _identify(renamed, base)
-    if _is(base, "Read"):
-        renamed = renamed.alias(name_parts(base.table_name)[-1])
+    name = _name_of_columns(base)
+    if name is not None:
+        renamed = renamed.alias(name)
     for plan in reversed(aliases):
         renamed = renamed.alias(plan._alias)
         _identify(renamed, plan)
@@ -105,8 +106,23 @@ def with_columns_of(rows: DataFrame, like: DataFrame) -> DataFrame:
 
 def alias_of(rows: DataFrame) -> str | None:
     """Return the alias of a DataFrame; None if it has none."""
-    _, aliases = _aliases(rows)
-    return str(aliases[0]._alias) if aliases else None
+    connect: Any = rows
+    return _name_of_columns(connect._plan)
+
+
+_KEEPING_NAMES = {
+    "Deduplicate", "Drop", "Filter", "Hint", "Limit", "NADrop", "Offset", "Project", "Repartition",
+    "RepartitionByExpression", "Sample", "Sort", "Tail", "WithColumns",
+}  # fmt: skip
+"""The plans whose columns keep the alias, or the name of the table, that they have below."""
+
+
+def _name_of_columns(plan: Any) -> str | None:
+    while type(plan).__name__ in _KEEPING_NAMES:
+        plan = plan._child
+    if _is(plan, "SubqueryAlias"):
+        return str(plan._alias)
+    return name_parts(plan.table_name)[-1] if _is(plan, "Read") else None
 
 
 def _aliases(rows: DataFrame) -> tuple[Any, list[Any]]:

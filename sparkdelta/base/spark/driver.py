@@ -115,7 +115,10 @@ def read_parquet(
     columns
         All by default.
     """
-    opened = [pq.ParquetFile(pa.BufferReader(data)) for data in files]
+    # Nanoseconds, by default of INT96, would not hold all times.
+    opened = [
+        pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us") for data in files
+    ]
     rows = sum(file.metadata.num_rows for file in opened)
     if rows > bound:
         raise DriverReadTooLargeError(what=what, rows=rows, bound=bound)

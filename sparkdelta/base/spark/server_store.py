@@ -139,11 +139,11 @@ class ServerLogStore:
 
     def _check_same_log(self) -> None:
         probe = f"probe-{uuid4()}.tmp"
-        self.put_if_absent(probe, b"Does the driver see this?\n")
+        made = [name for name, *_ in self._call(workers.put_probe, probe)]
         try:
             is_same = self._binary.shows(probe)
         finally:
-            self.delete([probe])
+            self._call(workers.delete_probe, probe, made)
         if not is_same:
             raise StoreNotWritableError(
                 path=self.table_root,

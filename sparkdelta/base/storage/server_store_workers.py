@@ -16,7 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, is_staging_directory
+from sparkdelta.base.protocol.log_files import (
+    LAST_CHECKPOINT,
+    LOG_DIRECTORY,
+    is_staging_directory,
+)
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.base.storage.object_files import object_errors
@@ -152,6 +156,25 @@ def put_if_absent(
         with suppress(OSError, DeltaError):
             yield from put_if_absent(store, *more)
             yield more[0], 0, 0, None
+
+
+def put_probe(store: LogStore, name: str) -> Iterator[Item]:
+    """Create a file, and yield the directories that were made for it, the innermost first."""
+    directory, missing = f"{store.table_root.removeprefix('file:')}/{LOG_DIRECTORY}", []
+    while directory.startswith("/") and not os.path.isdir(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    yield from put_if_absent(store, name, b"Does the driver see this?\n")
+    yield from ((path, 0, 0, None) for path in missing)
+
+
+def delete_probe(store: LogStore, name: str, made: Sequence[str]) -> Iterator[Item]:
+    """Delete a file and the directories that were made for it, unless others use them now."""
+    store.delete([name])
+    with suppress(OSError):
+        for path in made:
+            os.rmdir(path)
+    yield from ()
 
 
 def join_if_absent(store: LogStore, name: str, parts: Sequence[str]) -> Iterator[Item]:

@@ -111,7 +111,7 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     predicates, row_predicates = [], []
     for key, name, data_type in keys:
         try:
-            values = sorted(_values(found[name].unique()))
+            values = sorted(_values(found[name].unique(), data_type))
             ranges = joined_ranges([(value, value) for value in values], MAX_RANGES)
             if not is_whole:
                 bounds = [last for _, last in ranges]
@@ -206,14 +206,15 @@ def _exact_ranges(
     limits = placed.groupBy(_RANGE).agg(F.min(name), F.max(name), F.count("*")).drop(_RANGE)
     table = read_table(limits, what="key ranges of a source", bound=MAX_RANGES + 2)
     least, greatest, counts = table.columns
-    found = zip(_values(least), _values(greatest), strict=True)
+    found = zip(_values(least, data_type), _values(greatest, data_type), strict=True)
     return sorted(found), sum(counts.to_pylist())
 
 
-def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.Array | pa.ChunkedArray, data_type: DataType) -> list[Any]:
     """Return the values that are not null."""
-    if isinstance(column.type, pa.TimestampType) and column.type.tz is not None:
-        # In a time zone whose clocks repeat an hour, Python takes different moments for equal.
+    if isinstance(data_type, TimestampType):
+        # Arrow's have no zone if they are stored as INT96. In a time zone whose clocks repeat an
+        # hour, Python takes different moments for equal.
         column = column.cast(pa.timestamp("us", "UTC"))
     values: list[Any] = column.drop_null().to_pylist()
     return values

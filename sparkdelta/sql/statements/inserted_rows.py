@@ -209,13 +209,20 @@ def _constant(spark: SparkSession, text: str, wanted: DataType, time_zone: str) 
     given = frame.schema["value"].dataType
     if given == wanted or not {type(given), type(wanted)} & {TimestampType}:
         return value
-    with engine_of(spark).in_table_session(frame, Evaluation(time_zone)) as theirs:
-        converted = theirs.selectExpr(f"CAST(value AS {type_text(wanted)}) AS value")
-    shown = converted.selectExpr(f"{unzoned_text('value', wanted)} AS value")
+    engine, value = engine_of(spark), _shown(frame, given)
+    with engine.write_session() as session:
+        frame = session.sql("VALUES (0)").selectExpr(f"{value} AS value")
+        with engine.in_table_session(frame, Evaluation(time_zone)) as theirs:
+            converted = theirs.selectExpr(f"CAST(value AS {type_text(wanted)}) AS value")
+        return _shown(converted, wanted)
+
+
+def _shown(frame: DataFrame, data_type: DataType) -> str:
+    """Return the only value of a frame as SQL that means the same in every time zone."""
+    shown = frame.selectExpr(f"{unzoned_text('value', data_type)} AS value")
     [(constant,)] = read_rows(shown, what="values of partitions", bound=1)
-    if constant is None:
-        return f"CAST(NULL AS {type_text(wanted)})"
-    return f"CAST({text_literal(constant)} AS {type_text(wanted)})"
+    literal = "NULL" if constant is None else text_literal(constant)
+    return f"CAST({literal} AS {type_text(data_type)})"
 
 
 def unzoned_text(value: str, data_type: DataType) -> str:

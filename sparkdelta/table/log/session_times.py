@@ -21,7 +21,7 @@ def session_time(spark: SparkSession, expression: str) -> datetime:
     cast = f"unix_micros(CAST(({expression}) AS TIMESTAMP_LTZ)) AS micros"
     try:
         frame = spark.sql("VALUES (0)").selectExpr(cast)
-        if engine.can("see plans") and not engine.plan_nodes(frame)[0]:
+        if not engine.plan_nodes(frame)[0]:
             raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
         rows = read_rows(frame, what="time of a time travel", bound=1)
     except DeltaError:

@@ -52,6 +52,17 @@ def test_a_second_run_changes_nothing(
     assert contents(tmp_path) == once
 
 
+def test_a_probe_leaves_no_directory_that_it_made(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "table"
+    _, made = run(root, workers.put_probe, "probe.tmp")  # type: ignore[misc]
+    assert (root / "_delta_log" / "probe.tmp").exists()
+    names = [name for name, *_ in made]
+    assert names == [f"{root}/_delta_log", str(root), str(tmp_path / "new")]
+    (tmp_path / "new" / "file of another").touch()
+    assert run(root, workers.delete_probe, "probe.tmp", names) == ([], [])
+    assert [path.name for path in tmp_path.rglob("*")] == ["new", "file of another"]
+
+
 def test_another_writers_file_is_never_taken_for_ones_own(tmp_path: Path) -> None:
     store = LocalLogStore(f"file:{tmp_path}")
     store.put_if_absent("1.json", b"theirs")

@@ -30,6 +30,8 @@ from tests.support.alter_statements import (
 from tests.support.crashing_store import dying_writer
 from tests.support.memory_log import Crash
 
+pytestmark = pytest.mark.classic("stops a writer that creates files itself")
+
 MAPPING, TRACKING = "delta.columnMapping.mode", "delta.enableRowTracking"
 PROPERTIES = {
     MAPPING: "name", "delta.enableTypeWidening": "true", "delta.enableDeletionVectors": "true",

@@ -142,6 +142,7 @@ def test_elements_keys_and_values_have_ids(spark: SparkSession, table_path: str,
     assert sorted(row[0] for row in rows(spark, table_path)) == [0, 1, 2, 3, 9]
 
 
+@pytest.mark.classic("counts Spark's jobs")
 @pytest.mark.full
 def test_many_files_with_nested_ids(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch

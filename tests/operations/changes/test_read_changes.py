@@ -68,6 +68,7 @@ def between(found: Found, start: int, end: int) -> Found:
     return Counter({row: count for row, count in found.items() if start <= row[-1] <= end})
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_all_versions(spark: SparkSession, history: tuple[str, Found]) -> None:
     """PROTOCOL.md#change-data-files: change data files if a version has some, else whole files and
     the rows that deletion vectors differ in.
@@ -112,6 +113,7 @@ def test_condition_and_columns(spark: SparkSession, history: tuple[str, Found]) 
         read_changes(spark, path, start_version=0, columns=["_change_types"])
 
 
+@pytest.mark.classic("counts Spark's jobs")
 @pytest.mark.slow
 def test_executors_read_the_commits(spark: SparkSession, history: tuple[str, Found]) -> None:
     """The number of jobs does not depend on that of the commits."""

@@ -91,6 +91,7 @@ def write(
         return checkpoint_table(session, str(table), chosen, version=version, now_ms=NOW)
 
 
+@pytest.mark.classic("counts Spark's jobs")
 @pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("v2-json", 3)])
 @pytest.mark.full
 def test_a_small_checkpoint_takes_few_jobs(
@@ -519,6 +520,7 @@ def test_sidecars_have_their_shares_in_whatever_form_statistics_are(
     assert max(adds) <= 11
 
 
+@pytest.mark.classic("looks into the JVM")
 @pytest.mark.full
 @pytest.mark.parametrize("group", ["time zone, no ANSI", "Parquet"])
 def test_settings_change_nothing(spark: SparkSession, table: Path, group: str) -> None:

@@ -244,6 +244,7 @@ def test_changes_and_large_commits(
     assert verify(spark, table_path).is_clean
 
 
+@pytest.mark.classic("looks into plans")
 @pytest.mark.full
 def test_only_files_of_the_commits_between_are_compared(
     spark: SparkSession, table_path: str

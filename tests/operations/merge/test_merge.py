@@ -183,6 +183,7 @@ def test_files_that_cannot_match_are_not_read(spark: SparkSession, table_path: s
     assert len(actions(table_path, 1)["remove"]) == 2
 
 
+@pytest.mark.both_kinds
 def test_nothing_to_do(spark: SparkSession, table_path: str) -> None:
     """Without a row that a clause acts on there is no commit; a wrong condition is refused."""
     create(spark, table_path, {})
@@ -244,6 +245,7 @@ def test_keys_of_a_large_source(
     assert len(actions(table_path, 1)["remove"]) == 1
 
 
+@pytest.mark.classic("counts Spark's jobs")
 @pytest.mark.full
 @pytest.mark.parametrize("are_columns", [False, True])
 @pytest.mark.parametrize("key", ["DATE", "TIMESTAMP", "DECIMAL(20, 3)", "STRING", "INT"])
@@ -279,6 +281,7 @@ def test_keys_of_all_types(
     assert len(actions(table_path, 1)["remove"]) == 2
 
 
+@pytest.mark.both_kinds
 @pytest.mark.full
 @pytest.mark.parametrize("sampled", [4_096, 2])
 def test_keys_of_an_hour_that_clocks_repeat(

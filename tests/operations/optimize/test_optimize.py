@@ -181,6 +181,7 @@ def test_commits_in_steps(
     assert stored(spark, table_path) == rows
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_no_row_is_shuffled(spark: SparkSession, table_path: str) -> None:
     """A job for all bins, with a task for each."""
     create(spark, table_path, {}, partition_by=["part"])

@@ -15,6 +15,8 @@ from sparkdelta import load_snapshot, read_delta, read_stream, write_delta, writ
 from tests.support.appender import stream
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
+pytestmark = pytest.mark.classic("kills processes of classic sessions")
+
 WORKER = "tests.support.appender:session"
 FILES = 4
 

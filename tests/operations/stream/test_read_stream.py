@@ -32,7 +32,7 @@ def run(rows: DataFrame, path: str) -> list[int]:
     """
     query = write_stream(rows, f"{path}_out", f"{path}_checkpoint", trigger=NOW)
     assert query.awaitTermination(120)
-    return [progress["numInputRows"] for progress in query.recentProgress]
+    return [progress.numInputRows for progress in query.recentProgress]
 
 
 def ended(rows: DataFrame, path: str) -> DeltaError:

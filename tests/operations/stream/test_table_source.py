@@ -99,6 +99,7 @@ SNAPSHOT = [add("c", time=1), add("b", time=2), add("a", time=1)]
 COMMIT = [add("z"), {"commitInfo": {"operation": "WRITE"}}, add("y"), add("x", dataChange=False)]
 
 
+@pytest.mark.classic("looks into the JVM")
 @pytest.mark.parametrize("bound", [100_000, pytest.param(1, marks=pytest.mark.full)])
 def test_batches(spark: SparkSession, table_path: str, bound: int) -> None:
     """A table's files come by modification time and path, those of a commit in its order; long

@@ -39,6 +39,7 @@ def commit(path: str, version: int) -> dict[str, dict[str, Any]]:
     return {kind: value for line in lines for kind, value in json.loads(line).items()}
 
 
+@pytest.mark.classic("looks into the JVM")
 def test_each_batch_is_a_version(spark: SparkSession, tmp_path: Path, table_path: str) -> None:
     """PROTOCOL.md#transaction-identifiers"""
     files, checkpoint = tmp_path / "files", tmp_path / "checkpoint"

@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 import sparkdelta
 from sparkdelta.table.listing import table_names
 
+pytestmark = pytest.mark.classic("uses sync_catalog, which Spark Connect refuses")
+
 
 @pytest.fixture
 def synced(spark: SparkSession) -> Iterator[SparkSession]:

@@ -113,6 +113,7 @@ def test_the_one_before_and_the_commit_are_enough(spark: SparkSession, small: Pa
     assert crc(small, 2) == incremental
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_a_commit_costs_one_job(spark: SparkSession, small: Path) -> None:
     """Whatever the size of the table: the state is not read."""
     write_version_checksum(spark, str(small), version=1)

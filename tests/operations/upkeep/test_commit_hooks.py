@@ -47,6 +47,7 @@ def test_every_commit_has_its_checksum(spark: SparkSession, table_path: str) -> 
     assert crc(table_path, 3)["numFiles"] == 1
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_an_append_takes_few_jobs(spark: SparkSession, table_path: str) -> None:
     """One Spark job, that of the rows themselves."""
     properties = {"delta.checkpointInterval": "4"}

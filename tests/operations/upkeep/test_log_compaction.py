@@ -74,6 +74,7 @@ def test_by_default_from_the_checkpoint_to_the_latest(spark: SparkSession, table
     assert compact_log(spark, str(table)).name is None
 
 
+@pytest.mark.classic("counts Spark's jobs")
 @pytest.mark.full
 def test_one_job_writes_it_whatever_the_session_says(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch

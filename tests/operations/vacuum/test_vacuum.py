@@ -350,6 +350,7 @@ def test_lite_of_random_files(spark: SparkSession, tmp_path: Path, group: str | 
     assert "live" in result.kept
 
 
+@pytest.mark.classic("looks into plans")
 @pytest.mark.slow
 def test_lite_passes_other_files_over(spark: SparkSession, tmp_path: Path) -> None:
     """The performance contract: files that no commit removed are neither staged nor shuffled."""

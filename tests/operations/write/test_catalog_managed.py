@@ -34,6 +34,8 @@ from tests.operations.write.test_write import rows
 from tests.support.errors import raises
 from tests.support.memory_catalog import MemoryCatalog
 
+pytestmark = pytest.mark.classic("uses a catalog, which Spark Connect refuses")
+
 MANAGED = {"delta.feature.catalogManaged": "supported"}
 
 

@@ -16,6 +16,8 @@ from sparkdelta.table.snapshot.staging import Staging
 from tests.support.settings import settings
 from tests.support.spark_jobs import counted_jobs, plan, shuffled_columns, shuffled_rows
 
+pytestmark = pytest.mark.classic("looks into plans")
+
 NO_BROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 
 

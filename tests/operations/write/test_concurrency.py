@@ -29,6 +29,8 @@ from tests.support.checksums import assert_checksums
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 from tests.support.unreferenced import unreferenced
 
+pytestmark = pytest.mark.classic("runs processes and threads of classic sessions")
+
 WORKER = "tests.support.appender:session"
 TOGGLES = (
     "delta.enableDeletionVectors", "delta.enableChangeDataFeed", "delta.enableRowTracking",

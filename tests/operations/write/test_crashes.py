@@ -38,6 +38,8 @@ from tests.support.memory_log import Crash
 from tests.support.table_builder import inline_vector
 from tests.support.unreferenced import assert_reported
 
+pytestmark = pytest.mark.classic("stops a writer that creates files itself")
+
 Step = Callable[[SparkSession, str], object]
 BEFORE = [0, 1, 2]
 

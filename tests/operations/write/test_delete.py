@@ -280,6 +280,7 @@ def test_wrong_statistics(spark: SparkSession, table_path: str) -> None:
     assert load_snapshot(spark, table_path).version == 0
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_jobs(spark: SparkSession, table_path: str) -> None:
     """The number of Spark jobs of a delete does not grow with its files."""
     table = create(spark, table_path, VECTORS)

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, read_delta, write_delta
 
+pytestmark = pytest.mark.classic("counts calls of the JVM")
+
 _PROPERTIES = {"delta.enableDeletionVectors": "true"}
 _CALL = "c\n"
 _BOUNDS = {"read": 190, "where": 180, "append": 85, "delete": 310, "update": 510, "merge": 920}

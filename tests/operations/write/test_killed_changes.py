@@ -39,6 +39,8 @@ from sparkdelta.table.scan import scan
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 from tests.support.unreferenced import unreferenced
 
+pytestmark = pytest.mark.classic("kills processes of classic sessions")
+
 HERE = "tests.operations.write.test_killed_changes"
 AT_ONCE: dict[str, Any] = {"retention_hours": 0, "check_retention": False, "progress": False}
 ATTEMPTS = 5

@@ -20,6 +20,8 @@ from sparkdelta.table.vectors.deletion_vector_writing_workers import DeletionVec
 from tests.support.spark_worker import SparkWorker
 from tests.support.unreferenced import unreferenced
 
+pytestmark = pytest.mark.classic("runs processes of classic sessions")
+
 
 def session_that_retries(scratch: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[2,3]")

@@ -84,6 +84,7 @@ def test_a_new_table(spark: SparkSession, table_path: str) -> None:
     assert names == {*log, Path(add["path"]).name}
 
 
+@pytest.mark.both_kinds
 def test_modes(spark: SparkSession, table_path: str) -> None:
     one = people(spark, PEOPLE[:1])
     assert write_delta(one, table_path, mode="ignore").version == 0
@@ -470,6 +471,7 @@ def test_a_table_beside_other_files(spark: SparkSession, table_path: str) -> Non
     write_delta(spark.range(1), table_path, mode="append")  # no warning, which is an error
 
 
+@pytest.mark.classic("makes the storage of this process fail")
 def test_a_failure_before_the_commit(
     spark: SparkSession,
     table_path: str,
@@ -506,6 +508,7 @@ def _fail(*_: object) -> None:
     raise ConnectionResetError
 
 
+@pytest.mark.both_kinds
 def test_failures_of_the_job(spark: SparkSession, table_path: str) -> None:
     """A failure of the job is an error of ours, in few words, with Spark's own as its cause."""
     boom = F.udf(lambda _: 1 // 0, "int")

@@ -160,6 +160,7 @@ def test_options_that_are_none(spark, table_path, options) -> None:  # type: ign
     assert not Path(table_path).exists()
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_an_append_takes_few_jobs(spark: SparkSession, table_path: str) -> None:
     """Rules are checked in the pass that writes: no job is for them."""
     write_delta(spark.range(1), table_path)
