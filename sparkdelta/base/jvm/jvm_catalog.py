@@ -95,9 +95,9 @@ class JvmCatalog(JvmSession):
             raise
         except (AnalysisException, Py4JJavaError):  # there is no such database
             return None
-        if tables.isEmpty():
+        if not tables.size():
             return None
-        table = tables.head()
+        table = tables.apply(0)
         its_provider = str(table.provider().toString())
         has_provider = its_provider.lower() == f"some({provider})"
         is_view = its_provider == "None" and str(table.tableType().name()) == "VIEW"

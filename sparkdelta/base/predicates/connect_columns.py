@@ -146,8 +146,8 @@ class _MessageTree(ColumnTree):
         function = node.unresolved_function
         if _kind(node) != "unresolved_function" or function.is_user_defined_function:
             return None
-        name = function.function_name
-        return _NAMES.get(name, name.lower()), function.arguments
+        called = function.function_name
+        return _NAMES.get(called, called.lower()), function.arguments
 
     def value(self, node: Any) -> Expression:
         kind = _kind(node)

@@ -217,7 +217,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
     def with_sent_conditions(self, rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
         """Return rows of which a query needs only those for which conditions are true.
 
-        For Spark Connect: Spark itself tells classic sessions the conditions of a query.
+        For Spark Connect: in a classic session, Spark passes the conditions of a query on.
         """
         del conditions
         return rows

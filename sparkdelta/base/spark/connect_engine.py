@@ -63,7 +63,9 @@ def _refused(ability: Ability) -> Callable[..., Any]:
 class ConnectEngine(ConnectSqlFunctions):
     """A Spark Connect client."""
 
-    abilities: ClassVar[frozenset[Ability]] = frozenset({"register empty tables"})
+    abilities: ClassVar[frozenset[Ability]] = frozenset(
+        {"find rows when sent", "register empty tables"}
+    )
     runs_workers_locally: ClassVar[bool] = False
     shows_progress_bar: ClassVar[bool] = False
 

@@ -23,6 +23,7 @@ Ability: TypeAlias = Literal[
     "attach partition values",  # by directory to scans, at no cost per row
     "call back",  # Spark asks Python for the files of a scan when a query runs
     "describe tables",  # in the session catalog, with columns and properties
+    "find rows when sent",  # in plans that the client sends
     "match field ids",  # of data files with columns
     "move frames",  # to another session without changing their meaning
     "read hidden names",  # which begin with _ or .

@@ -25,7 +25,7 @@ def row_conditions(query: Fragment, relation: Relation) -> list[str]:
     """
     tokens = [token for token in query.tokens if token.kind is not Kind.END]
     before = [token for token in tokens if token.end <= relation.start]
-    after = [token for token in tokens if token.start >= relation.alias_at]
+    after = [token for token in tokens if token.start >= relation.end]
     level = list(_level(after))
     place = next((n for n, token in enumerate(level) if token.is_word(*ENDS_FROM)), len(level))
     joins = [*_since_from(before), *level[:place]]

@@ -10,7 +10,7 @@ class FileListingMode(str, Enum):
 
     LATE = "when a query runs, by all its filters"
     CONDITION = "at once, by `where`"
-    NO_CALLS = "at once, as columns are chosen and Spark calls no Python of the driver back"
+    NO_CALLS = "at once, as Spark calls no Python of the driver back"
     SENT = "when a query is sent, by `filter` and `where` next to the table"
     STREAM = "at once, as the rows are a batch of a stream"
     CHANGES = "at once, as a file may have several changes"
