@@ -252,11 +252,10 @@ class Scan:
             return FileListingMode.MANY_FILES
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return FileListingMode.DELETION_VECTORS
-        if not engine_of(self._state.log.spark).can("call back"):
-            is_sent = engine_of(self._state.log.spark).can("find rows when sent")
-            return (
-                FileListingMode.SENT if is_sent and not self.columns else FileListingMode.NO_CALLS
-            )
+        engine = engine_of(self._state.log.spark)
+        if not engine.can("call back"):
+            is_late = engine.can("find rows when sent") and self.columns is None
+            return FileListingMode.SENT if is_late else FileListingMode.NO_CALLS
         if self._vectors_at_most and not self._reads_batches:
             return FileListingMode.ROW_READER  # each row would have a copy of its file's bitmap
         return FileListingMode.LATE

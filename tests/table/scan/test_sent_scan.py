@@ -20,7 +20,9 @@ COLUMNS = ("id", "id % 5 AS part", "named_struct('f', id) AS s")
 
 
 @pytest.fixture
-def spark(connect_session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
+def client(
+    connect_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SparkSession]:
     """An enabled client."""
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # for PySpark's functions
     sparkdelta.enable(connect_session)
@@ -28,16 +30,16 @@ def spark(connect_session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Ite
     sparkdelta.disable(connect_session)
 
 
-def _append(spark: SparkSession, table: str, start: int, end: int) -> None:
-    rows = spark.range(start, end, 1, 1).selectExpr(*COLUMNS)
+def _append(client: SparkSession, table: str, start: int, end: int) -> None:
+    rows = client.range(start, end, 1, 1).selectExpr(*COLUMNS)
     write_delta(rows, table, mode="append", partition_by=["part"])
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> str:
+def table(client: SparkSession, tmp_path: Path) -> str:
     """A table with a file in each of five partitions."""
     path = str(tmp_path / "t")
-    _append(spark, path, 0, 100)
+    _append(client, path, 0, 100)
     return path
 
 
@@ -49,8 +51,8 @@ def _ids(frame: DataFrame) -> list[int]:
     return sorted(row["id"] for row in frame.select("id").collect())
 
 
-def test_filters_next_to_the_table_choose_files(spark: SparkSession, table: str) -> None:
-    frame = spark.read.format("delta").load(table)
+def test_filters_next_to_the_table_choose_files(client: SparkSession, table: str) -> None:
+    frame = client.read.format("delta").load(table)
     assert _files(frame) == 5
     for chosen, files in (
         (frame.where("part = 3"), 1),
@@ -68,11 +70,11 @@ def test_filters_next_to_the_table_choose_files(spark: SparkSession, table: str)
         rows = chosen.collect()
         assert len(rows) == chosen.count()
     assert _ids(frame.where("part = 3").where("id < 20")) == [3, 8, 13, 18]
-    assert _ids(read_delta(spark, table).where("part = 3 AND id < 20")) == [3, 8, 13, 18]
-    assert _files(read_delta(spark, table).where("part = 3")) == 1
+    assert _ids(read_delta(client, table).where("part = 3 AND id < 20")) == [3, 8, 13, 18]
+    assert _files(read_delta(client, table).where("part = 3")) == 1
 
 
-def test_the_condition_of_a_query_chooses_files(spark: SparkSession, table: str) -> None:
+def test_the_condition_of_a_query_chooses_files(client: SparkSession, table: str) -> None:
     for query, files, count in (
         ("SELECT id FROM {t} x WHERE x.part = 3 AND id > 50", 1, 10),
         ("SELECT a.id FROM {t} a JOIN {t} b ON a.id = b.id WHERE a.part = 3 AND b.part = 4", 2, 0),
@@ -80,16 +82,16 @@ def test_the_condition_of_a_query_chooses_files(spark: SparkSession, table: str)
         ("WITH c AS (SELECT * FROM {t} WHERE part = 3) SELECT id FROM c WHERE id < 10", 1, 2),
         ("SELECT id FROM {t} WHERE part = (SELECT max(part) FROM {t} WHERE part < 2)", 5, 20),
     ):
-        found = spark.sql(query.format(t=f"delta.`{table}`"))
+        found = client.sql(query.format(t=f"delta.`{table}`"))
         assert (_files(found), found.count()) == (files, count), query
 
 
-def test_queries_follow_the_table(spark: SparkSession, table: str) -> None:
-    frame, pinned = spark.read.format("delta").load(table), read_delta(spark, table)
-    query = spark.sql(f"SELECT count(*) AS rows FROM delta.`{table}`")
+def test_queries_follow_the_table(client: SparkSession, table: str) -> None:
+    frame, pinned = client.read.format("delta").load(table), read_delta(client, table)
+    query = client.sql(f"SELECT count(*) AS rows FROM delta.`{table}`")
     cached = frame.where("part = 0").cache()
     assert cached.count() == 20
-    _append(spark, table, 100, 110)
+    _append(client, table, 100, 110)
     assert (frame.count(), pinned.count(), query.first()) == (110, 100, (110,))
     assert frame.join(frame.alias("other"), "id").count() == 110
     assert cached.count() == 20
@@ -97,38 +99,39 @@ def test_queries_follow_the_table(spark: SparkSession, table: str) -> None:
     assert cached.count() == 22
 
 
-def test_a_write_reads_its_own_table_at_one_version(spark: SparkSession, table: str) -> None:
-    frame = spark.read.format("delta").load(table)
-    _append(spark, table, 100, 105)
+def test_a_write_reads_its_own_table_at_one_version(client: SparkSession, table: str) -> None:
+    frame = client.read.format("delta").load(table)
+    _append(client, table, 100, 105)
     frame.where("id >= 100").write.format("delta").mode("append").save(table)
     assert frame.where("id >= 100").count() == 10
     source = frame.where("id = 7").alias("s")
-    merge = DeltaTable.forPath(spark, table).alias("t").merge(source, "t.id = s.id")
+    merge = DeltaTable.forPath(client, table).alias("t").merge(source, "t.id = s.id")
     merge.whenMatchedUpdate(set={"s": F.expr("named_struct('f', -1L)")}).execute()
     assert _ids(frame.where("s.f = -1")) == [7]
-    assert load_snapshot(spark, table).version == 3
+    assert load_snapshot(client, table).version == 3
 
 
-def test_not_null_columns_are_so_in_the_schema(spark: SparkSession, tmp_path: Path) -> None:
+def test_not_null_columns_are_so_in_the_schema(client: SparkSession, tmp_path: Path) -> None:
     table = f"delta.`{tmp_path / 't'}`"
-    spark.sql(f"CREATE TABLE {table} (id BIGINT NOT NULL, name STRING)")
-    frame = spark.table(table)
+    client.sql(f"CREATE TABLE {table} (id BIGINT NOT NULL, name STRING)")
+    frame = client.table(table)
     assert [field.nullable for field in frame.schema] == [False, True]
-    spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
+    client.sql(f"INSERT INTO {table} VALUES (1, 'a')")
     assert frame.collect() == [(1, "a")]
-    spark.sql(f"ALTER TABLE {table} ALTER COLUMN id DROP NOT NULL")
-    spark.sql(f"CREATE OR REPLACE TABLE {table} (name STRING)")
+    client.sql(f"ALTER TABLE {table} ALTER COLUMN id DROP NOT NULL")
+    client.sql(f"CREATE OR REPLACE TABLE {table} (name STRING)")
     with pytest.raises(DeltaError, match="DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS"):
         frame.count()
 
 
-def test_a_plan_that_is_sent_otherwise_has_no_rows(spark: SparkSession, table: str) -> None:
+def test_a_plan_that_is_sent_otherwise_has_no_rows(client: SparkSession, table: str) -> None:
     from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-    frame: Any = spark.read.format("delta").load(table)
-    connection: Any = spark.client  # type: ignore[attr-defined]
-    other = ConnectSession.builder.remote(connection._builder.url.geturl()).create()
+    frame: Any = client.read.format("delta").load(table)
+    connection: Any = client.client  # type: ignore[attr-defined]
+    remote = f"sc://{connection._builder.url.netloc}"
+    other = ConnectSession.builder.remote(remote).create()
     try:
         with pytest.raises(Exception, match="run it in the Python process that made the DataFrame"):
             ConnectFrame(frame._plan, other).collect()
