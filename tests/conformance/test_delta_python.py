@@ -27,7 +27,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.testing.sqlutils import SQLTestUtils
 
-import sparkdelta.as_delta  # noqa: F401 - makes the package `delta`
+import sparkdelta.as_delta  # makes the package `delta`
 
 _CHECKOUT = "DELTA_PYTHON_TESTS"
 if _CHECKOUT not in os.environ:
@@ -45,7 +45,11 @@ FILES = {
     "test_sql": 5,
     "test_version": 5,
 }
-"""The number of tests in each file, without Spark Connect's, which need delta-spark's plugin."""
+"""The number of tests in each file."""
+
+ON_CONNECT = ("test_deltatable", "test_sql")
+"""The files that run on Spark Connect, too. delta-spark's own tests of it are the first of them,
+and tests of the exceptions that its plugin sends."""
 
 OWN_PROCESS = "test_pip_utils"
 """It makes a session of its own, and stops it."""
@@ -119,6 +123,22 @@ def test_each_test_of_each_file_runs_or_has_a_reason() -> None:
     classes = [test.rpartition(".")[0] for test in tests]
     assert len(set(tests)) == len(tests)
     assert EXCLUDED.keys() <= {*tests, *classes}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize(
+    "case", [_parameter(case) for case in CASES if case.id().startswith(ON_CONNECT)]
+)
+def test_delta_spark_on_connect(
+    case: unittest.TestCase, connect_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # for PySpark's functions
+    sparkdelta.enable(connect_session)
+    try:
+        type(case).spark = connect_session
+        case.debug()
+    finally:
+        sparkdelta.disable(connect_session)
 
 
 @pytest.mark.parametrize("case", [*map(_parameter, CASES)])

@@ -43,6 +43,7 @@ from sparkdelta.base.predicates.resolved_names import (
     find_comparable_column,
     name_parts,
 )
+from sparkdelta.base.protocol.column_names import name_key
 
 _NAMES = {"==": "=", "isNull": "isnull", "isNotNull": "isnotnull"}
 
@@ -98,16 +99,16 @@ class _ConnectTree(ColumnTree):
 
 
 def parse_connect_message(
-    condition: Any, schema: StructType, *, time_zone: str, has_alias: bool
+    condition: Any, schema: StructType, *, time_zone: str, alias: str | None
 ) -> Predicate:
     """Return the predicate of a condition as Spark Connect sends it.
 
     Parameters
     ----------
-    has_alias
-        True if the first part of a name may be an alias of the rows.
+    alias
+        Of the rows, which the first part of a name may be; None without one.
     """
-    return _MessageTree(schema, time_zone, has_alias=has_alias).predicate(condition)
+    return _MessageTree(schema, time_zone, alias).predicate(condition)
 
 
 _LITERALS: dict[str, DataType] = {
@@ -126,9 +127,9 @@ _LITERALS: dict[str, DataType] = {
 
 
 class _MessageTree(ColumnTree):
-    def __init__(self, schema: StructType, time_zone: str, *, has_alias: bool) -> None:
+    def __init__(self, schema: StructType, time_zone: str, alias: str | None) -> None:
         super().__init__(schema, time_zone)
-        self._has_alias = has_alias
+        self._alias = alias
 
     def shown(self, node: Any) -> str:
         return str(_kind(node))
@@ -137,7 +138,7 @@ class _MessageTree(ColumnTree):
         kind = _kind(node)
         if kind == "expression_string":
             text = node.expression_string.expression
-            if self._has_alias and "." in text:
+            if self._alias is not None and "." in text:
                 return Unusable(text, "its names may begin with an alias")
             return parse_condition(text, self.schema, time_zone=self.time_zone)
         return super().predicate(node.alias.expr if kind == "alias" else node, level)
@@ -153,8 +154,11 @@ class _MessageTree(ColumnTree):
         kind = _kind(node)
         if kind == "unresolved_attribute" and not node.unresolved_attribute.is_metadata_column:
             parts = name_parts(node.unresolved_attribute.unparsed_identifier)
-            if len(parts) == 1 or not self._has_alias:
-                return find_comparable_column(self.schema, parts)
+            if self._alias is not None and len(parts) > 1:
+                first, *parts = parts
+                if name_key(first) != name_key(self._alias):
+                    raise UnusableError("its name may begin with an alias")
+            return find_comparable_column(self.schema, parts)
         if kind == "literal":
             return _literal(node.literal)
         if kind == "alias":

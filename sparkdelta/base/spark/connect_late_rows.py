@@ -44,12 +44,12 @@ class SentCondition:
     ----------
     message
         Its expression, as it is sent.
-    has_alias
-        True if the rows have an alias there, which the first part of a name may be.
+    alias
+        Of the rows there, which the first part of a name may be; None without one.
     """
 
     message: Any
-    has_alias: bool
+    alias: str | None = None
 
 
 RowsFor: TypeAlias = Callable[[str, Sequence[SentCondition]], DataFrame]
@@ -110,7 +110,7 @@ def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFram
     client = frame._session.client
     expressions: list[Any] = [F.expr(text) for text in conditions]
     messages = [each._expr.to_plan(client) for each in expressions]
-    known = tuple(SentCondition(message, has_alias=False) for message in messages)
+    known = tuple(SentCondition(message) for message in messages)
 
     def rows_for(query: str, more: Sequence[SentCondition]) -> DataFrame:
         return late.rows_for(query, (*known, *more))
@@ -173,7 +173,7 @@ def parse_sent(
     """Return the predicate of conditions on rows with the columns of a table."""
     zone = session_time_zone(spark) if conditions else ""
     terms = (
-        parse_connect_message(each.message, schema, time_zone=zone, has_alias=each.has_alias)
+        parse_connect_message(each.message, schema, time_zone=zone, alias=each.alias)
         for each in conditions
         if not is_retyped(spark, str(each.message))
     )
@@ -264,9 +264,18 @@ class _Sending:
             relation.common.plan_id = number  # by which columns refer to it
         else:
             kind = relation.WhichOneof("rel_type")
+            if _clears_cache(relation, kind):
+                _kept.clear()
             below = _conditions_below(relation, kind, conditions)
             for child in _children(relation):
                 self.replace(child, below)
+
+
+def _clears_cache(relation: Any, kind: str | None) -> bool:
+    """Return True for ``spark.catalog.clearCache()`` and ``CLEAR CACHE``."""
+    if kind == "sql":
+        return str(relation.sql.query).upper().split()[:2] == ["CLEAR", "CACHE"]
+    return kind == "catalog" and relation.catalog.WhichOneof("cat_type") == "clear_cache"
 
 
 def _conditions_below(
@@ -278,9 +287,10 @@ def _conditions_below(
     if kind not in _KEEPS_ROWS:
         return ()
     if kind == "subquery_alias":
-        return tuple(SentCondition(each.message, has_alias=True) for each in conditions)
+        alias = relation.subquery_alias.alias
+        return tuple(SentCondition(each.message, each.alias or alias) for each in conditions)
     if kind == "filter":
-        return (*conditions, SentCondition(relation.filter.condition, has_alias=False))
+        return (*conditions, SentCondition(relation.filter.condition))
     return conditions
 
 
