@@ -8,13 +8,15 @@ way fails.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -68,7 +70,8 @@ _late_rows: WeakValueDictionary[int, _LateRows] = WeakValueDictionary()
 _kept: dict[int, Any] = {}
 """The relations that the server caches, as they were sent, by the ids of the plans."""
 
-_watched: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
+_watched: set[type] = set()
+_lock = threading.Lock()
 _operation: ContextVar[str | None] = ContextVar("operation", default=None)
 
 
@@ -88,7 +91,7 @@ def rows_when_sent(spark: SparkSession, schema: StructType, rows_for: RowsFor) -
     ]
     rows: Any = spark.range(1).filter(F.raise_error(F.lit(_FAILURE)).isNull()).select(*columns)
     rows._cached_schema = schema
-    watch(spark)
+    _watch(type(spark.client))
     return _late(rows, rows_for)
 
 
@@ -125,46 +128,44 @@ def hold_late_rows(rows: DataFrame, others: Iterable[DataFrame]) -> DataFrame:
     return rows
 
 
-def watch(spark: SparkSession) -> None:
-    """Find late rows in the plans that a session sends from now on."""
-    client: Any = spark.client
-    if client in _watched:
-        return
-    _watched[client] = None
-    execute, fetch, analyze = (
-        client._execute,
-        client._execute_and_fetch_as_iterator,
-        client._analyze,
-    )
+def _watch(clients: Any) -> None:
+    """Find late rows in the plans that clients of a class send from now on."""
+    with _lock:
+        if clients in _watched:
+            return
+        _watched.add(clients)
+    execute, fetch = clients._execute, clients._execute_and_fetch_as_iterator
+    analyze = clients._analyze
 
-    def watched_execute(req: Any, *args: Any, **named: Any) -> Any:
+    @functools.wraps(execute)
+    def watched_execute(client: Any, req: Any, *args: Any, **named: Any) -> Any:
         _replace_in_plan(req.plan, client)
-        return execute(req, *args, **named)
+        return execute(client, req, *args, **named)
 
-    def watched_fetch(req: Any, *args: Any, **named: Any) -> Any:
+    @functools.wraps(fetch)
+    def watched_fetch(client: Any, req: Any, *args: Any, **named: Any) -> Any:
         _replace_in_plan(req.plan, client)
-        return fetch(req, *args, **named)
+        return fetch(client, req, *args, **named)
 
-    def watched_analyze(method: str, **named: Any) -> Any:
-        if method in _OF_RELATIONS:
-            relation = named["relation"]
-            original = relation.common.plan_id
-            _Sending(client).replace(relation, ())
-            result = analyze(method, **named)
-            if method == "persist":
-                _kept[original] = relation
-            elif method == "unpersist":
-                _kept.pop(original, None)
-            return result
-        if method in _OF_PLANS:
-            for name in ("plan", "other"):
-                if name in named:
-                    _replace_in_plan(named[name], client)
-        return analyze(method, **named)
+    @functools.wraps(analyze)
+    def watched_analyze(client: Any, method: str, **named: Any) -> Any:
+        for name in ("plan", "other") if method in _OF_PLANS else ():
+            if name in named:
+                _replace_in_plan(named[name], client)
+        if method not in _OF_RELATIONS:
+            return analyze(client, method, **named)
+        relation = named["relation"]
+        number = relation.common.plan_id
+        _Sending(client).replace(relation, ())
+        result = analyze(client, method, **named)
+        if method == "persist":
+            _kept[number] = relation
+        elif method == "unpersist":
+            _kept.pop(number, None)
+        return result
 
-    client._execute = watched_execute
-    client._execute_and_fetch_as_iterator = watched_fetch
-    client._analyze = watched_analyze
+    clients._execute, clients._analyze = watched_execute, watched_analyze
+    clients._execute_and_fetch_as_iterator = watched_fetch
 
 
 def parse_sent(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F
 
 import sparkdelta
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
+from sparkdelta.base.spark import connect_late_rows
 from sparkdelta.exceptions import DeltaError
 
 pytestmark = [pytest.mark.connect, pytest.mark.full]
@@ -128,16 +128,11 @@ def test_not_null_columns_are_so_in_the_schema(client: SparkSession, tmp_path: P
         frame.count()
 
 
-def test_a_plan_that_is_sent_otherwise_has_no_rows(client: SparkSession, table: str) -> None:
-    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
-    from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-    frame: Any = client.read.format("delta").load(table)
-    connection: Any = client.client  # type: ignore[attr-defined]
-    remote = f"sc://{connection._builder.url.netloc}"
-    other = ConnectSession.builder.remote(remote).create()
-    try:
-        with pytest.raises(Exception, match="run it in the Python process that made the DataFrame"):
-            ConnectFrame(frame._plan, other).collect()
-    finally:
-        other.stop()
+def test_a_plan_that_is_sent_otherwise_has_no_rows(
+    client: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = client.read.format("delta").load(table)
+    assert frame.count() == 100
+    monkeypatch.setattr(connect_late_rows, "_late_rows", {})
+    with pytest.raises(Exception, match="run it in the Python process that made the DataFrame"):
+        frame.count()
