@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -61,14 +61,16 @@ and conditions that are true of all rows that the query needs."""
 
 @dataclass(frozen=True, eq=False)
 class _LateRows:
+    schema: StructType
     rows_for: RowsFor
 
 
-_late_rows: WeakValueDictionary[int, _LateRows] = WeakValueDictionary()
-"""By the ids of their plans, which hold them."""
+_late_rows: WeakValueDictionary[str, _LateRows] = WeakValueDictionary()
+"""By the texts of the errors with which their plans fail; the plans hold them."""
 
-_kept: dict[int, Any] = {}
-"""The relations that the server caches, as they were sent, by the ids of the plans."""
+_kept: dict[int, tuple[bytes, Any]] = {}
+"""The relations that the server caches, before and after late rows were found in them, by the ids
+of their plans."""
 
 _watched: set[type] = set()
 _lock = threading.Lock()
@@ -83,23 +85,19 @@ def rows_when_sent(spark: SparkSession, schema: StructType, rows_for: RowsFor) -
     schema
         Their columns. NOT NULL fields are so for `DataFrame.schema` only.
     """
-    columns: list[Any] = [
+    _watch(type(spark.client))
+    late, error = _LateRows(schema, rows_for), f"{_FAILURE} ({uuid4()})"
+    columns = [
         F.lit(None)
         .cast(as_nullable(field.dataType))
         .alias(field.name, metadata=field.metadata or {})
         for field in schema.fields
     ]
-    rows: Any = spark.range(1).filter(F.raise_error(F.lit(_FAILURE)).isNull()).select(*columns)
-    rows._cached_schema = schema
-    _watch(type(spark.client))
-    return _late(rows, rows_for)
-
-
-def _late(rows: DataFrame, rows_for: RowsFor) -> DataFrame:
-    """Return rows for which others stand in plans that are sent."""
-    plan: Any = cast(Any, rows)._plan
-    plan.late_rows = _late_rows[plan._plan_id] = _LateRows(rows_for)
-    return rows
+    rows: Any = spark.range(1).select(*columns).filter(F.raise_error(F.lit(error)).isNull())
+    rows._cached_schema, rows._plan.late_rows = schema, late
+    _late_rows[error] = late
+    found: DataFrame = rows
+    return found
 
 
 def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
@@ -107,18 +105,17 @@ def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFram
     other rows than late rows as they are.
     """
     frame: Any = rows
-    late = _late_rows.get(frame._plan._plan_id)
-    if late is None or not conditions:
+    late = getattr(frame._plan, "late_rows", None)
+    if not isinstance(late, _LateRows) or not conditions:
         return rows
-    client = frame._session.client
     expressions: list[Any] = [F.expr(text) for text in conditions]
-    messages = [each._expr.to_plan(client) for each in expressions]
-    known = tuple(SentCondition(message) for message in messages)
+    client, found = frame._session.client, late.rows_for
+    known = tuple(SentCondition(each._expr.to_plan(client)) for each in expressions)
 
     def rows_for(query: str, more: Sequence[SentCondition]) -> DataFrame:
-        return late.rows_for(query, (*known, *more))
+        return found(query, (*known, *more))
 
-    return _late(rows.select("*"), rows_for)
+    return rows_when_sent(frame._session, late.schema, rows_for)
 
 
 def hold_late_rows(rows: DataFrame, others: Iterable[DataFrame]) -> DataFrame:
@@ -155,11 +152,11 @@ def _watch(clients: Any) -> None:
         if method not in _OF_RELATIONS:
             return analyze(client, method, **named)
         relation = named["relation"]
-        number = relation.common.plan_id
+        number, before = relation.common.plan_id, _as_bytes(relation)
         _Sending(client).replace(relation, ())
         result = analyze(client, method, **named)
         if method == "persist":
-            _kept[number] = relation
+            _kept[number] = before, relation
         elif method == "unpersist":
             _kept.pop(number, None)
         return result
@@ -211,7 +208,7 @@ def reads_kept_rows(rows: DataFrame) -> bool:
     """Return True if the server caches some of the relations that rows are made from."""
     frame: Any = rows
     relations = _relations_in(frame._plan.plan(frame._session.client))
-    return bool(_kept) and any(relation.common.plan_id in _kept for relation in relations)
+    return bool(_kept) and any(_kept_relation(relation) is not None for relation in relations)
 
 
 def _replace_in_plan(plan: Any, client: Any) -> None:
@@ -255,21 +252,43 @@ class _Sending:
         conditions
             Of the filters above it, on its own columns.
         """
-        number = relation.common.plan_id
-        kept, late = _kept.get(number), _late_rows.get(number)
+        kept, late = _kept_relation(relation), _late_rows_of(relation)
+        kind = relation.WhichOneof("rel_type")
         if kept is not None:
             relation.CopyFrom(kept)
         elif late is not None:
+            number = relation.common.plan_id  # by which columns refer to it
             rows: Any = late.rows_for(self._query, conditions)
             relation.CopyFrom(rows._plan.plan(self._client))
-            relation.common.plan_id = number  # by which columns refer to it
+            relation.common.plan_id = number
         else:
-            kind = relation.WhichOneof("rel_type")
             if _clears_cache(relation, kind):
                 _kept.clear()
             below = _conditions_below(relation, kind, conditions)
             for child in _children(relation):
                 self.replace(child, below)
+
+
+def _late_rows_of(relation: Any) -> _LateRows | None:
+    """Return the late rows that a relation stands for; None if it is another one."""
+    if relation.WhichOneof("rel_type") != "filter":
+        return None
+    is_null = relation.filter.condition.unresolved_function
+    fails = is_null.arguments[0].unresolved_function if len(is_null.arguments) == 1 else None
+    if fails is None or fails.function_name != "raise_error" or len(fails.arguments) != 1:
+        return None
+    return _late_rows.get(fails.arguments[0].literal.string)
+
+
+def _kept_relation(relation: Any) -> Any:
+    """Return a relation as the server caches it; None if it does not. Others may have its id."""
+    before, sent = _kept.get(relation.common.plan_id, (b"", None))
+    return sent if sent is not None and _as_bytes(relation) == before else None
+
+
+def _as_bytes(relation: Any) -> bytes:
+    text: bytes = relation.SerializeToString(deterministic=True)
+    return text
 
 
 def _clears_cache(relation: Any, kind: str | None) -> bool:
