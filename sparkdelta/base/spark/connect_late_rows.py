@@ -9,6 +9,7 @@ way fails.
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ _FAILURE = (
 _KEEPS_ROWS = frozenset(("filter", "sort", "hint", "repartition", "subquery_alias"))
 """Relations whose rows are some or all of those below them, with the same columns."""
 
+_QUERY = re.compile(r"[\s(]*(SELECT|WITH|FROM|VALUES|TABLE)\b")
 _OF_RELATIONS = frozenset(("persist", "unpersist", "get_storage_level"))
 _OF_PLANS = frozenset(("explain", "input_files", "same_semantics", "semantic_hash"))
 
@@ -222,9 +224,20 @@ def _replace_in_plan(plan: Any, client: Any) -> None:
         kind = plan.WhichOneof("op_type")
     if kind == "root":
         sending.replace(plan.root, ())
-    elif kind == "command":
+    elif kind == "command" and not _is_query(plan.command):
         for relation in _children(plan.command):
             sending.replace(relation, ())
+
+
+def _is_query(command: Any) -> bool:
+    """Return True for the text of a query: the server returns its plan, which is sent later."""
+    if command.WhichOneof("command_type") != "sql_command":
+        return False
+    relation = command.sql_command.input
+    if relation.WhichOneof("rel_type") == "with_relations":
+        relation = relation.with_relations.root
+    text = str(relation.sql.query).upper()
+    return bool(_QUERY.match(text)) and "INSERT" not in text  # as in WITH ... INSERT
 
 
 def _decompress(plan: Any, client: Any) -> None:
