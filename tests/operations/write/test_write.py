@@ -508,7 +508,7 @@ def _fail(*_: object) -> None:
     raise ConnectionResetError
 
 
-@pytest.mark.both_kinds
+@pytest.mark.classic("tasks of a cluster may still write when the failed job's files are deleted")
 def test_failures_of_the_job(spark: SparkSession, table_path: str) -> None:
     """A failure of the job is an error of ours, in few words, with Spark's own as its cause."""
     boom = F.udf(lambda _: 1 // 0, "int")
