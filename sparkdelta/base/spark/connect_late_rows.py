@@ -104,11 +104,11 @@ def rows_when_sent(spark: SparkSession, schema: StructType, rows_for: RowsFor) -
 
 def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
     """Return rows of which a query needs only those for which conditions on their columns are true;
-    other rows than late rows as they are.
+    rows that the server caches, and others than late rows, as they are.
     """
     frame: Any = rows
-    late = getattr(frame._plan, "late_rows", None)
-    if not isinstance(late, _LateRows) or not conditions:
+    late, is_kept = getattr(frame._plan, "late_rows", None), frame._plan._plan_id in _kept
+    if not isinstance(late, _LateRows) or is_kept or not conditions:
         return rows
     expressions: list[Any] = [F.expr(text) for text in conditions]
     client, found = frame._session.client, late.rows_for
