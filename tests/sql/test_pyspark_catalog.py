@@ -215,6 +215,7 @@ def test_catalog_and_descriptions_show_kind_owner_and_comment(
         sql(f"CREATE TABLE cat_db.placed USING delta LOCATION '{table_path}' AS SELECT 1 AS id")
         sql("CREATE TABLE cat_db.other (id INT) USING parquet")
         sql("COMMENT ON TABLE cat_db.placed IS 'later'")
+        enabled.createDataFrame([(1,)], "id INT")  # makes it the active session
         with settings(enabled, {"spark.sql.codegen.factoryMode": "FALLBACK"}):  # Spark needs it
             tables = {each.name: each for each in catalog.listTables("cat_db")}
             matching = [each.name for each in catalog.listTables("cat_db", "k*")]
