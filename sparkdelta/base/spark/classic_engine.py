@@ -60,7 +60,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         """Return True if the session has an ability."""
         if ability == "call back":
             return self._calls_back
-        return ability != "register empty tables"
+        return ability not in ("find rows when sent", "register empty tables")
 
     def to_arrow(self, rows: DataFrame, collect: Callable[[], pa.Table]) -> pa.Table:  # noqa: ARG002
         """Return the Arrow table of rows, by PySpark's method or a faster way."""
