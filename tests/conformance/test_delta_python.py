@@ -80,7 +80,7 @@ EXCLUDED_ON_CONNECT: Mapping[str, str] = {
     },
     f"{_TABLES}.test_replace_table_behavior": _NULLABLE,
 }
-"""Those of Spark Connect."""
+"""Tests that fail on Spark Connect, with the reasons."""
 
 
 class DeltaTestCase(SQLTestUtils, unittest.TestCase):

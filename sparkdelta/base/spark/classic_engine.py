@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -213,19 +213,6 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
             for them. By default, all that ours do.
         """
         return nullcontext(self.spark)
-
-    def with_sent_conditions(self, rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
-        """Return rows of which a query needs only those for which conditions are true.
-
-        For Spark Connect: in a classic session, Spark passes the conditions of a query on.
-        """
-        del conditions
-        return rows
-
-    def hold_sources(self, rows: DataFrame, sources: Iterable[DataFrame]) -> DataFrame:
-        """Return the result of a query, for which the DataFrames that it reads are kept."""
-        del sources
-        return rows
 
     def in_table_session(
         self, rows: DataFrame, evaluation: Evaluation = IN_UTC

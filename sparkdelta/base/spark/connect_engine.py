@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from inspect import signature
@@ -21,11 +21,9 @@ from sparkdelta.base.spark import connect_functions, connect_plans, connect_stor
 from sparkdelta.base.spark.connect_catalog import connect_copy, connect_sibling, rows_in_copy
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
 from sparkdelta.base.spark.connect_late_rows import (
-    hold_late_rows,
     is_retyped,
     reads_kept_rows,
     shared_late_rows,
-    with_sent_conditions,
 )
 from sparkdelta.base.spark.connect_sql_functions import ConnectSqlFunctions
 from sparkdelta.base.spark.library_sessions import (
@@ -267,12 +265,6 @@ class ConnectEngine(ConnectSqlFunctions):
         yield batch, connect_functions.query_id(self.spark, checkpoint)
 
     listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
-
-    def with_sent_conditions(self, rows: DataFrame, conditions: Sequence[str]) -> DataFrame:
-        return with_sent_conditions(rows, conditions)
-
-    def hold_sources(self, rows: DataFrame, sources: Iterable[DataFrame]) -> DataFrame:
-        return hold_late_rows(rows, sources)
 
     def shared_reads(self) -> AbstractContextManager[str]:
         return shared_late_rows()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -57,8 +57,7 @@ class SentCondition:
 
 
 RowsFor: TypeAlias = Callable[[str, Sequence[SentCondition]], DataFrame]
-"""Returns the rows that a query reads. Its arguments are an id that all reads of the query have,
-and conditions that are true of all rows that the query needs."""
+"""Returns the rows that a query reads, given an id of the query, and its filters on them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +70,7 @@ _late_rows: WeakValueDictionary[str, _LateRows] = WeakValueDictionary()
 """By the texts of the errors with which their plans fail; the plans hold them."""
 
 _kept: dict[int, tuple[bytes, Any]] = {}
-"""The relations that the server caches, before and after late rows were found in them, by the ids
-of their plans."""
+"""Cached relations by plan id: as the client made them, and as they were sent."""
 
 _watched: set[type] = set()
 _lock = threading.Lock()
@@ -120,11 +118,12 @@ def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFram
     return rows_when_sent(frame._session, late.schema, rows_for)
 
 
-def hold_late_rows(rows: DataFrame, others: Iterable[DataFrame]) -> DataFrame:
-    """Return rows with a plan that the server made, in which late rows of others are found."""
-    frame: Any = rows
-    frame._plan.late_rows = [*others]
-    return rows
+def hold_late_rows(result: DataFrame, sources: Sequence[DataFrame]) -> None:
+    """Keep the late rows of the sources of a query as long as its result, whose plan the server
+    made.
+    """
+    frame: Any = result
+    frame._plan.late_rows = sources
 
 
 def _watch(clients: Any) -> None:

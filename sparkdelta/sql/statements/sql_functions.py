@@ -156,7 +156,7 @@ class _Functions:
     seen: set[Name] = field(default_factory=set)
 
     def loaded_text(self, text: Fragment) -> str:
-        """Return a text that calls the loaded functions, and load those that it calls."""
+        """Load the functions that a text calls; return the text with their new names."""
         parts, place = [], text.start
         for name, start, end in called_names(text):
             if name not in self.seen:
