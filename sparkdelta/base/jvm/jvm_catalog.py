@@ -54,6 +54,13 @@ def _quoted_parts(identifier: Any) -> list[str]:
     return [part.replace("``", "`") for part in _QUOTED_PART.findall(text)]
 
 
+def _may_be_found(description: str, provider: str) -> bool:
+    """Return False if Spark's description of a table says that it is neither a view nor of a
+    provider, or is empty.
+    """
+    return "Type: VIEW" in description or f"provider: {provider}" in description.lower()
+
+
 class JvmCatalog(JvmSession):
     """The part of a classic engine that names tables."""
 
@@ -84,18 +91,19 @@ class JvmCatalog(JvmSession):
         if not 0 < len(name) < 3 or not all(name) or "/" in name[-1]:  # as in parquet.`/files`
             return None
         state = self._state
-        if len(name) == 1 and state.catalog.isTempView(state.identifier(quoted_path(name))):
-            return None
         database, table_name = self._names_in_metastore(name)
         try:
             # One request to a metastore; the methods of the session catalog make several. An
             # exception for a name of nothing would take longer than the rest.
             tables = state.external.getTablesByName(database, state.names(table_name))
+            description = str(tables.toString())
         except DeltaError:
             raise
         except (AnalysisException, Py4JJavaError):  # there is no such database
             return None
-        if not tables.size():
+        if not _may_be_found(description, provider):
+            return None
+        if len(name) == 1 and state.catalog.isTempView(state.identifier(quoted_path(name))):
             return None
         table = tables.apply(0)
         its_provider = str(table.provider().toString())

@@ -154,7 +154,8 @@ def parse(parser: Parser) -> Statement | None:
 
 def next_rule(parser: Parser, rules: Mapping[str, Rule]) -> Rule | None:
     """Skip the most keywords that begin a rule, and return it; None if there are none."""
-    heads = [head for head in rules if parser.peek(head)]
+    first = parser.token.text.upper()
+    heads = [head for head in rules if first in head and parser.peek(head)]
     if not heads:
         return None
     head = max(heads, key=lambda head: len(head.split()))
