@@ -25,8 +25,8 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.connect_columns import parse_connect_message
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
-from sparkdelta.base.schema.table_schema import as_nullable
 from sparkdelta.base.spark.library_sessions import session_time_zone
+from sparkdelta.base.spark.typed_values import value_of_field
 
 _FAILURE = (
     "The rows of a Delta table are found when sparkdelta sends a query: run it in the Python "
@@ -83,16 +83,11 @@ def rows_when_sent(spark: SparkSession, schema: StructType, rows_for: RowsFor) -
     Parameters
     ----------
     schema
-        Their columns. NOT NULL fields are so for `DataFrame.schema` only.
+        Their columns. NOT NULL fields are so in schemas, also in those of what is made of the rows.
     """
     _watch(type(spark.client))
     late, error = _LateRows(schema, rows_for), f"{_FAILURE} ({uuid4()})"
-    columns = [
-        F.lit(None)
-        .cast(as_nullable(field.dataType))
-        .alias(field.name, metadata=field.metadata or {})
-        for field in schema.fields
-    ]
+    columns = map(value_of_field, schema.fields)
     rows: Any = spark.range(1).select(*columns).filter(F.raise_error(F.lit(error)).isNull())
     rows._cached_schema, rows._plan.late_rows = schema, late
     _late_rows[error] = late

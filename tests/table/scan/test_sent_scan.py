@@ -126,6 +126,28 @@ def test_not_null_columns_are_so_in_the_schema(client: SparkSession, tmp_path: P
         frame.count()
 
 
+def test_not_null_columns_stay_so_in_what_is_made_of_them(
+    client: SparkSession, tmp_path: Path
+) -> None:
+    types = (
+        "TINYINT", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "DATE", "TIMESTAMP",
+        "TIMESTAMP_NTZ", "DECIMAL(38, 0)", "DECIMAL(38, 38)", "DECIMAL(10, 2)", "ARRAY<INT>",
+        "MAP<STRING, DATE>", "STRUCT<a: INT NOT NULL, b: STRUCT<c: INT>>",
+    )  # fmt: skip
+    table = f"delta.`{tmp_path / 't'}`"
+    columns = [f"c{number} {each} NOT NULL" for number, each in enumerate(types)]
+    client.sql(f"CREATE TABLE {table} ({', '.join(columns)}, n INT)")
+    schema = client.table(table).schema
+    for frame in (
+        client.table(table).where("n = 1").select("*"),
+        client.sql(f"SELECT * FROM {table} WHERE n = 1"),
+    ):
+        assert frame.schema == schema
+        assert [field.nullable for field in schema] == [False] * len(types) + [True]
+        assert not schema["c15"].dataType["a"].nullable
+        assert frame.collect() == []
+
+
 def test_a_plan_that_is_sent_otherwise_has_no_rows(
     client: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
