@@ -17,6 +17,7 @@ from sparkdelta import (
     write_checkpoint,
     write_delta,
 )
+from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from tests.support.delta_spark import DeltaSpark
 from tests.support.mini_hdfs import MiniHdfs
@@ -91,7 +92,7 @@ def test_nothing_of_concurrent_appends_is_lost(
         for done in running:
             done.result()
     assert sorted(row["id"] for row in read_delta(spark, path).collect()) == list(range(20))
-    names = [entry.name for entry in HadoopLogStore(spark, path, {}).list_from()]
+    names = [entry.name for entry in HadoopLogStore(SessionHadoop(spark), path, {}).list_from()]
     commits = [name for name in names if name.endswith(".json") and name[:20].isdigit()]
     assert commits == [f"{version:020d}.json" for version in range(21)]
     history = DeltaTable.forPath(spark, path).history().collect()

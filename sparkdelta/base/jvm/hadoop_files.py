@@ -11,14 +11,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
+from sparkdelta.base.jvm.hadoop import Hadoop
 from sparkdelta.base.jvm.jvm import (
-    file_system,
-    hadoop_configuration,
     hadoop_path,
     is_not_found,
-    jvm_of,
     storage_errors,
     texts,
 )
@@ -66,17 +63,16 @@ def listed(jvm: Any, statuses: Any) -> list[Listed]:
 
 
 def renaming(
-    spark: SparkSession, path: Any, hadoop_conf: Mapping[str, str], *, overwriting: bool = False
+    hadoop: Hadoop, path: Any, hadoop_conf: Mapping[str, str], *, overwriting: bool = False
 ) -> Callable[[Any, Any], None]:
     """Return a function that renames files and directories of the file system of a path: Hadoop's
     `FileContext`, as a rename of `FileSystem` may overwrite or fail silently.
     """
-    jvm = jvm_of(spark)
-    gateway: Any = spark.sparkContext._gateway
+    jvm = hadoop.jvm
     rename = getattr(jvm.org.apache.hadoop.fs, "Options$Rename")
-    options = gateway.new_array(rename, 1)
+    options = hadoop.gateway.new_array(rename, 1)
     options[0] = rename.OVERWRITE if overwriting else rename.NONE
-    configuration = hadoop_configuration(spark, hadoop_conf)
+    configuration = hadoop.configuration(hadoop_conf)
     context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(path.toUri(), configuration)
 
     def renamed(source: Any, target: Any) -> None:
@@ -92,7 +88,7 @@ class HadoopFiles:
     For storages that Arrow cannot open by itself: HDFS would require libhdfs.
     """
 
-    spark: SparkSession
+    hadoop: Hadoop
     hadoop_conf: Mapping[str, str]
     _file_systems: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -108,13 +104,13 @@ class HadoopFiles:
         if size is None:
             raise FileNotFoundError(errno.ENOENT, "no such data file", path)
         with storage_errors(path):
-            stream = self._file_system(path).open(hadoop_path(self.spark, path))
-        return pa.PythonFile(_HadoopFile(jvm_of(self.spark), stream, size), mode="r")
+            stream = self._file_system(path).open(hadoop_path(self.hadoop.jvm, path))
+        return pa.PythonFile(_HadoopFile(self.hadoop.jvm, stream, size), mode="r")
 
     def create(self, path: str) -> pa.NativeFile:
         """Create a file at an absolute, decoded path and open it for writing."""
         with storage_errors(path):
-            stream = self._file_system(path).create(hadoop_path(self.spark, path), False)
+            stream = self._file_system(path).create(hadoop_path(self.hadoop.jvm, path), False)
         return pa.PythonFile(_NewHadoopFile(stream), mode="w")
 
     def size(self, path: str) -> int | None:
@@ -127,7 +123,7 @@ class HadoopFiles:
             The file system fails.
         """
         try:
-            status = self._file_system(path).getFileStatus(hadoop_path(self.spark, path))
+            status = self._file_system(path).getFileStatus(hadoop_path(self.hadoop.jvm, path))
         except Py4JJavaError as error:
             if is_not_found(error):
                 return None
@@ -139,13 +135,13 @@ class HadoopFiles:
         system = self._file_system(directory)
         files = (
             (f"{directory}/{entry.name}", entry.size_bytes, entry.modification_time_ms)
-            for entry in files_below(self.spark, system, directory)
+            for entry in files_below(self.hadoop, system, directory)
         )
         return sorted(file for file in files if is_data_file(file[0].removeprefix(directory)))
 
     def entries(self, directory: str) -> list[StoredEntry]:
         """List entries as `WorkerFiles.entries` does."""
-        found = _children(self.spark, self._file_system(directory), directory)
+        found = _children(self.hadoop, self._file_system(directory), directory)
         return [StoredEntry(*entry) for entry in found]
 
     def _file_system(self, path: str) -> Any:
@@ -154,15 +150,14 @@ class HadoopFiles:
         """
         where = scheme_and_authority(path)
         if where not in self._file_systems:
-            self._file_systems[where] = file_system(
-                self.spark, hadoop_path(self.spark, path), self.hadoop_conf
+            configuration = self.hadoop.configuration(self.hadoop_conf)
+            self._file_systems[where] = hadoop_path(self.hadoop.jvm, path).getFileSystem(
+                configuration
             )
         return self._file_systems[where]
 
 
-def files_below(
-    spark: SparkSession, system: Any, root: str, directory: str = ""
-) -> Iterator[FileEntry]:
+def files_below(hadoop: Hadoop, system: Any, root: str, directory: str = "") -> Iterator[FileEntry]:
     """Yield the files below a directory of a root, without the log, while they are
     listed; the names are paths relative to the root.
     """
@@ -170,7 +165,7 @@ def files_below(
     while pending:
         directory = pending.pop()
         prefix = f"{directory}/" if directory else ""
-        for entry in _children(spark, system, f"{root}/{directory}"):
+        for entry in _children(hadoop, system, f"{root}/{directory}"):
             name = f"{prefix}{entry.name}"
             if not entry.is_directory:
                 yield FileEntry(name, entry.size_bytes, entry.modification_time_ms)
@@ -178,14 +173,14 @@ def files_below(
                 pending.append(name)
 
 
-def _children(spark: SparkSession, system: Any, directory: str) -> list[Listed]:
+def _children(hadoop: Hadoop, system: Any, directory: str) -> list[Listed]:
     """Return the entries of a directory; none if it does not exist."""
     try:
         with storage_errors(directory):
-            statuses = system.listStatus(hadoop_path(spark, directory))
+            statuses = system.listStatus(hadoop_path(hadoop.jvm, directory))
     except FileNotFoundError:
         return []
-    return listed(jvm_of(spark), statuses)
+    return listed(hadoop.jvm, statuses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +190,7 @@ class HadoopTableFiles:
     On HDFS and object stores there are no symbolic links; on a local disk Hadoop follows them.
     """
 
-    spark: SparkSession
+    hadoop: Hadoop
     table_root: str
     hadoop_conf: Mapping[str, str]
     can_move: bool = False
@@ -204,7 +199,7 @@ class HadoopTableFiles:
         relative = relative_directory(self.table_root, directory)
         if relative and self.stat(relative) is not None:  # Hadoop lists a file as itself
             return iter(())
-        return files_below(self.spark, self._file_system(), self.table_root, relative)
+        return files_below(self.hadoop, self._file_system(), self.table_root, relative)
 
     def stat(self, path: str) -> FileEntry | None:
         relative = relative_path(self.table_root, path)
@@ -232,8 +227,8 @@ class HadoopTableFiles:
         paths = [self._path(relative_path(self.table_root, path)) for path in (source, target)]
         if self.stat(source) is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)
-        jvm = jvm_of(self.spark)
-        system, configuration = self._file_system(), hadoop_configuration(self.spark, {})
+        jvm = self.hadoop.jvm
+        system, configuration = self._file_system(), self.hadoop.configuration({})
         copy = jvm.org.apache.hadoop.fs.FileUtil.copy
         with storage_errors(self.table_root):
             if system.exists(paths[1]):  # FileUtil would copy into a directory
@@ -247,7 +242,7 @@ class HadoopTableFiles:
                 raise
 
     def move(self, moves: Mapping[str, str]) -> None:
-        rename = renaming(self.spark, self._path(""), self.hadoop_conf)
+        rename = renaming(self.hadoop, self._path(""), self.hadoop_conf)
         system = self._file_system()
 
         def move(names: tuple[str, str]) -> None:
@@ -269,11 +264,11 @@ class HadoopTableFiles:
         self.move({source: target})
 
     def _path(self, relative: str) -> Any:
-        return hadoop_path(self.spark, f"{self.table_root}/{relative}")
+        return hadoop_path(self.hadoop.jvm, f"{self.table_root}/{relative}")
 
     def _file_system(self) -> Any:
         with storage_errors(self.table_root):
-            return file_system(self.spark, self._path(""), self.hadoop_conf)
+            return self._path("").getFileSystem(self.hadoop.configuration(self.hadoop_conf))
 
 
 def _exists(path: str) -> FileExistsError:

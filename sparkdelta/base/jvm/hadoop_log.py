@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
 
+from sparkdelta.base.jvm.hadoop import Hadoop
 from sparkdelta.base.jvm.hadoop_files import HadoopTableFiles, listed, renaming
 from sparkdelta.base.jvm.jvm import (
-    file_system,
     hadoop_path,
     is_not_found,
-    jvm_of,
     storage_errors,
 )
 from sparkdelta.base.protocol.log_files import (
@@ -54,7 +52,7 @@ class HadoopLogStore:
     `FileSystem` may overwrite or fail silently.
     """
 
-    spark: SparkSession
+    hadoop: Hadoop
     table_root: str
     hadoop_conf: Mapping[str, str]
 
@@ -140,7 +138,7 @@ class HadoopLogStore:
 
     def table_files(self) -> HadoopTableFiles:
         return HadoopTableFiles(
-            self.spark, self.table_root, self.hadoop_conf, self._scheme() in MOVING
+            self.hadoop, self.table_root, self.hadoop_conf, self._scheme() in MOVING
         )
 
     def _scheme(self) -> str:
@@ -154,7 +152,7 @@ class HadoopLogStore:
         return scheme
 
     def _list(self, name: str, *, directories: bool = False) -> list[FileEntry]:
-        jvm = jvm_of(self.spark)
+        jvm = self.hadoop.jvm
         directory = self._path(name)
         try:
             with storage_errors(self.table_root):
@@ -169,7 +167,7 @@ class HadoopLogStore:
         return sorted(listing, key=lambda entry: entry.name)
 
     def _read(self, name: str, size: int | None = None, start: int = 0) -> bytes:
-        jvm = jvm_of(self.spark)
+        jvm = self.hadoop.jvm
         path = self._path(name)
         try:
             with storage_errors(self.table_root):
@@ -214,7 +212,7 @@ class HadoopLogStore:
 
     def _rename(self, source: str, name: str, *, overwriting: bool) -> None:
         path = self._path(name)
-        rename = renaming(self.spark, path, self.hadoop_conf, overwriting=overwriting)
+        rename = renaming(self.hadoop, path, self.hadoop_conf, overwriting=overwriting)
         try:
             rename(self._path(source), path)
         except Py4JJavaError as error:
@@ -228,7 +226,7 @@ class HadoopLogStore:
 
     def _path(self, name: str) -> Any:
         path = log_path(self.table_root, name) if name else f"{self.table_root}/{LOG_DIRECTORY}"
-        return hadoop_path(self.spark, path)
+        return hadoop_path(self.hadoop.jvm, path)
 
     def _file_system(self, path: Any) -> Any:
-        return file_system(self.spark, path, self.hadoop_conf)
+        return path.getFileSystem(self.hadoop.configuration(self.hadoop_conf))

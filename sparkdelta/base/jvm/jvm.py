@@ -104,7 +104,7 @@ def qualify(spark: SparkSession, path: str, hadoop_conf: Mapping[str, str]) -> s
     jvm = jvm_of(spark)
     with storage_errors(path):
         try:
-            here = hadoop_path(spark, path)
+            here = hadoop_path(jvm, path)
             return str(file_system(spark, here, hadoop_conf).makeQualified(here).toString())
         except Py4JJavaError as error:
             if not re.search(_NO_FILE_SYSTEM, str(error.java_exception)):
@@ -166,9 +166,8 @@ def _problem(error: object) -> str:
     return re.sub(r"\b(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error))", "", first).rstrip(". ")
 
 
-def hadoop_path(spark: SparkSession, path: str) -> Any:
+def hadoop_path(jvm: Any, path: str) -> Any:
     """Return Hadoop's `Path` of a decoded path."""
-    jvm = jvm_of(spark)
     return jvm.org.apache.hadoop.fs.Path(path)
 
 

@@ -249,7 +249,7 @@ class _FileIndex:
         self._scan = scan
         self._user = weakref.ref(spark)
         self._datasources = jvm.org.apache.spark.sql.execution.datasources
-        self._root = jvm.PythonUtils.toSeq([hadoop_path(listing, scan.root)])
+        self._root = jvm.PythonUtils.toSeq([hadoop_path(jvm, scan.root)])
 
     @_answer
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
@@ -276,7 +276,7 @@ class _FileIndex:
             listed = self._scan.list_files(None, lambda: False, self._query_id)
             visible, hidden = _by_visibility(listed.files)
             _, uris = self._statuses(visible, listed)
-            uris += (self._uri(hadoop_path(self.listing, file)) for file in hidden)
+            uris += (self._uri(hadoop_path(jvm_of(self.listing), file)) for file in hidden)
             return java_texts(self.jvm, uris)
 
     @_answer
@@ -398,7 +398,7 @@ class _FileIndex:
 
     def _hidden_status(self, file: str, listed: ListedFiles) -> Any:
         """Return a Scala sequence with the status of a file whose name Spark's index ignores."""
-        path = hadoop_path(self.listing, file)
+        path = hadoop_path(jvm_of(self.listing), file)
         configuration = self.sibling.sessionState().newHadoopConfWithOptions(self.options)
         try:
             with storage_errors(file):

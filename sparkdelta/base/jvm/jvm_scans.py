@@ -303,7 +303,7 @@ def _whole_file(spark: SparkSession, file: str, configuration: Any) -> tuple[str
     jvm = jvm_of(spark)
     gateway: Any = spark.sparkContext._gateway
     datasources = jvm.org.apache.spark.sql.execution.datasources
-    path = hadoop_path(spark, file)
+    path = hadoop_path(jvm, file)
     with storage_errors(file):
         status = path.getFileSystem(configuration).getFileStatus(path)
     spark_path = jvm.org.apache.spark.paths.SparkPath.fromPath(path)

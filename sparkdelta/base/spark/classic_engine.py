@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm import jvm, jvm_streams
+from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_files import HadoopFiles
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from sparkdelta.base.jvm.jvm_file_index import JvmLateScans
@@ -113,7 +114,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
 
     def driver_files(self, hadoop_conf: Mapping[str, str]) -> HadoopFiles:
         """Return access to files of any storage from the driver."""
-        return HadoopFiles(self.spark, hadoop_conf)
+        return HadoopFiles(SessionHadoop(self.spark), hadoop_conf)
 
     def reachable_files(
         self, files: WorkerFiles, table_root: str, hadoop_conf: Mapping[str, str]
@@ -165,7 +166,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         root = jvm.qualify(self.spark, path, hadoop_conf)
         if root.startswith("file:"):
             return LocalLogStore(root)
-        return HadoopLogStore(self.spark, root, hadoop_conf)
+        return HadoopLogStore(SessionHadoop(self.spark), root, hadoop_conf)
 
     def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Open a log, with the object store's own client if Spark cannot commit.

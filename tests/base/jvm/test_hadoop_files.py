@@ -10,13 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.jvm import jvm_scans
+from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_files import HadoopFiles
 from sparkdelta.base.storage.worker_files import WorkerFiles
 
 
 @pytest.fixture
 def files(spark: SparkSession) -> HadoopFiles:
-    return HadoopFiles(spark, {})
+    return HadoopFiles(SessionHadoop(spark), {})
 
 
 def test_a_file_is_read_at_any_place(files: HadoopFiles, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta, write_delta
+from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from sparkdelta.base.jvm.jvm import qualify
 from sparkdelta.base.storage.local_log import LocalLogStore
@@ -23,7 +24,9 @@ def store(spark: SparkSession, kind: str, log: Directory) -> LogStore:
     """A store of each kind, with the same log."""
     root = uri(log.parent)
     assert root == qualify(spark, str(log.parent) if isinstance(log, Path) else root, {})
-    return LocalLogStore(root) if kind == "local" else HadoopLogStore(spark, root, {})
+    return (
+        LocalLogStore(root) if kind == "local" else HadoopLogStore(SessionHadoop(spark), root, {})
+    )
 
 
 def test_a_listing_is_in_order_and_has_files_only(spark: SparkSession, store: LogStore) -> None:
@@ -74,7 +77,7 @@ def test_a_file_that_is_not_there(store: LogStore) -> None:
 def test_a_log_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
     root = f"file:{tmp_path}/nothing"
     assert LocalLogStore(root).list_from() == []
-    assert HadoopLogStore(spark, root, {}).list_from() == []
+    assert HadoopLogStore(SessionHadoop(spark), root, {}).list_from() == []
     (tmp_path / "file").write_text("x")
     assert LocalLogStore(f"file:{tmp_path}/file").list_from() == []
 
@@ -93,7 +96,9 @@ def test_many_files_are_listed_quickly(spark: SparkSession, tmp_path: Path) -> N
     log.mkdir()
     for version in range(2_000):
         (log / f"{version:020d}.json").touch()
-    names = [e.name for e in HadoopLogStore(spark, f"file:{tmp_path}", {}).list_from()]
+    names = [
+        e.name for e in HadoopLogStore(SessionHadoop(spark), f"file:{tmp_path}", {}).list_from()
+    ]
     assert names == [f"{version:020d}.json" for version in range(2_000)]
 
 

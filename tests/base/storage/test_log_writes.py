@@ -17,6 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta.base.jvm import hadoop_log
+from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from sparkdelta.base.protocol.log_files import (
     data_directory,
@@ -45,7 +46,7 @@ def store(
         return LocalLogStore(root)
     if kind == "hadoop":
         monkeypatch.setattr(hadoop_log, "ATOMIC_RENAME", {"file"})
-    return HadoopLogStore(request.getfixturevalue("spark"), root, {})
+    return HadoopLogStore(SessionHadoop(request.getfixturevalue("spark")), root, {})
 
 
 def leftovers(log: Directory) -> list[str]:
@@ -162,7 +163,7 @@ def test_no_part_of_a_file_is_visible(
 
 def test_a_file_is_replaced(spark: SparkSession, store: LogStore, log: Directory) -> None:
     """Hadoop, which keeps checksums in `.name.crc`, reads the new bytes."""
-    hadoop = HadoopLogStore(spark, store.table_root, {})
+    hadoop = HadoopLogStore(SessionHadoop(spark), store.table_root, {})
     for data in (b"one", b"and two"):
         store.overwrite("_last_checkpoint", data)
         assert hadoop.read(["_last_checkpoint"]) == [data]
@@ -175,7 +176,7 @@ def test_a_stale_checksum_does_not_spoil_a_new_file(spark: SparkSession, disk_lo
     store = LocalLogStore(f"file:{disk_log.parent}")
     (disk_log / ".3.json.crc").write_bytes(b"crc\0\0\0\2\0\1\2\3\4")
     store.put_if_absent("3.json", b"{}")
-    assert HadoopLogStore(spark, store.table_root, {}).read(["3.json"]) == [b"{}"]
+    assert HadoopLogStore(SessionHadoop(spark), store.table_root, {}).read(["3.json"]) == [b"{}"]
 
 
 def test_a_file_of_spark_is_published(spark: SparkSession, store: LogStore, log: Directory) -> None:
@@ -265,7 +266,7 @@ def test_a_disk_without_hard_links(disk_log: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, disk_log: Path) -> None:
-    store = HadoopLogStore(spark, f"file:{disk_log.parent}", {})
+    store = HadoopLogStore(SessionHadoop(spark), f"file:{disk_log.parent}", {})
     before = sorted(disk_log.rglob("*"))
     for verb in (
         store.check_writable,
@@ -278,9 +279,9 @@ def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, disk_log: Pat
         assert "file:" in raised.value.reason
     assert sorted(disk_log.rglob("*")) == before
     with pytest.raises(StoreNotWritableError, match="s3a:"):
-        HadoopLogStore(spark, "s3a://bucket/table", {}).check_writable()
+        HadoopLogStore(SessionHadoop(spark), "s3a://bucket/table", {}).check_writable()
     hdfs = "hdfs://127.0.0.1:1/t"  # nobody is asked before the first write
-    HadoopLogStore(spark, hdfs, {}).check_writable()
+    HadoopLogStore(SessionHadoop(spark), hdfs, {}).check_writable()
 
 
 def test_a_mount_counts_by_where_it_leads(spark: SparkSession, disk_log: Path) -> None:
@@ -290,7 +291,7 @@ def test_a_mount_counts_by_where_it_leads(spark: SparkSession, disk_log: Path) -
     }
     for root in ("viewfs://v/t", "viewfs://v/t/new/table"):
         with pytest.raises(StoreNotWritableError, match="file:"):
-            HadoopLogStore(spark, root, mount).check_writable()
+            HadoopLogStore(SessionHadoop(spark), root, mount).check_writable()
 
 
 @pytest.mark.parametrize("place", [ON_HDFS], indirect=True)
@@ -301,7 +302,7 @@ def test_a_mount_of_hdfs(spark: SparkSession, log: Directory) -> None:
         f"fs.viewfs.mounttable.{name}.link./t": uri(log.parent.parent),
         "fs.defaultFS": f"viewfs://{name}/",
     }
-    store = HadoopLogStore(spark, f"viewfs://{name}/t/{log.parent.name}", mount)
+    store = HadoopLogStore(SessionHadoop(spark), f"viewfs://{name}/t/{log.parent.name}", mount)
     store.put_if_absent("x", b"1")
     with pytest.raises(FileExistsError):
         store.put_if_absent("x", b"2")

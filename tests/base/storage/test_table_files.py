@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_files import HadoopTableFiles
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
 from sparkdelta.base.storage import local_files
@@ -116,7 +117,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "hdfs":
         server = request.getfixturevalue("hdfs").uri
         above = HdfsPath(spark, server, PurePosixPath("/") / str(uuid4()))
-    return _on_disk(above, lambda root: HadoopLogStore(spark, root, {}))
+    return _on_disk(above, lambda root: HadoopLogStore(SessionHadoop(spark), root, {}))
 
 
 def _without(place: Place, *paths: str) -> dict[str, bytes]:
