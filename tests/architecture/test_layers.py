@@ -176,7 +176,8 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
         of for _, of in owners if not of.startswith(("sibling", "configuration", "without_jar"))
     ]
     assert {name for name, _ in owners} <= {
-        "sparkdelta/base/spark/connect_catalog.py", "sparkdelta/base/jvm/jvm.py",
+        "sparkdelta/base/spark/connect_catalog.py", "sparkdelta/base/jvm/hadoop.py",
+            "sparkdelta/base/jvm/jvm.py",
         "sparkdelta/base/jvm/jvm_scans.py", "sparkdelta/base/spark/library_sessions.py",
     }  # fmt: skip
 

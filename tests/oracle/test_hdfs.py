@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import (
     DeltaTable,
@@ -19,6 +19,7 @@ from sparkdelta import (
 )
 from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
+from sparkdelta.exceptions import DeltaError
 from tests.support.delta_spark import DeltaSpark
 from tests.support.mini_hdfs import MiniHdfs
 
@@ -57,6 +58,72 @@ def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
     assert vacuumed.kept["live"].count == found.checks[-1].num_checked
     assert vacuumed.deleted.count == 2
     assert read_delta(spark, path).count() == len(wanted) + 2
+
+
+@pytest.mark.connect
+def test_a_table_on_hdfs_through_spark_connect(
+    spark: SparkSession, connect_session: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client has no access to HDFS, and the workers use a JVM of their own."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # for PySpark's functions
+    client = connect_session
+
+    def rows(start: int, end: int) -> DataFrame:
+        return client.range(start, end, 1, 1).selectExpr("id", "id % 2 AS part", "'a b' AS s")
+
+    vectors = {"delta.enableDeletionVectors": "true"}
+    write_delta(rows(0, 10), path, partition_by=["part", "s"], properties=vectors)
+    assert write_delta(rows(10, 20), path, mode="append").version == 1
+    table = DeltaTable.forPath(client, path)
+    table.delete("id = 3")
+    source = rows(18, 22).selectExpr("id", "part", "'new' AS s").alias("s")
+    merge = table.alias("t").merge(source, "t.id = s.id").whenMatchedDelete()
+    merge.whenNotMatchedInsertAll().execute()
+    wanted = [*({*range(18)} - {3}), 20, 21]
+    assert sorted(row["id"] for row in read_delta(client, path).collect()) == wanted
+    assert read_delta(client, path, max_driver_files=0).count() == len(wanted)
+    write_checkpoint(client, path)
+    table.optimize().executeCompaction()
+    found = verify(client, path, footers=True)
+    assert found.is_clean, str(found)
+    deleted = vacuum(client, path, retention_hours=0, check_retention=False).deleted
+    assert deleted.count > 0
+    with pytest.raises(DeltaError, match="DELTA_TABLE_NOT_FOUND"):
+        read_delta(client, f"{path}/missing")
+    monkeypatch.undo()
+    assert sorted(row["id"] for row in read_delta(spark, path).collect()) == wanted
+    assert verify(spark, path, footers=True).is_clean
+
+
+@pytest.mark.connect
+def test_concurrent_appends_through_spark_connect(
+    connect_session: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name node decides which of the workers that rename a commit is first.
+
+    References
+    ----------
+    PROTOCOL.md#delta-log-entries
+    """
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    write_delta(connect_session.range(0), path)
+
+    def append_rows(first: int) -> None:
+        for n in range(first, first + 3):
+            write_delta(connect_session.range(n, n + 1), path, mode="append")
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(append_rows, first) for first in (0, 3)]:
+            done.result()
+    assert sorted(row["id"] for row in read_delta(connect_session, path).collect()) == [*range(6)]
+
+
+def test_executors_read_files_on_hdfs(spark: SparkSession, path: str) -> None:
+    """The list of files stays on the executors, whose workers read data files and vectors."""
+    rows = spark.range(0, 1000, 1, 4)
+    write_delta(rows, path, properties={"delta.enableDeletionVectors": "true"})
+    DeltaTable.forPath(spark, path).delete("id % 10 = 0")
+    assert read_delta(spark, path, max_driver_files=0).selectExpr("sum(id)").head()[0] == 450_000
 
 
 def append(spark: SparkSession, path: str, first: int, commits: int) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.schema.table_schema import as_nullable
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles
 from sparkdelta.table.scan.file_split_workers import END, START
 from sparkdelta.table.scan.split_workers import RowColumn, SplitReader
 from tests.support.table_builder import struct_of
@@ -29,7 +29,7 @@ def read_batches(file: Path, *fields: dict[str, Any], **reader: Any) -> list[pa.
     schema = StructType.fromJson(json.loads(json.dumps(struct_of(*fields))))
     columns = [RowColumn(StructField(f.name, as_nullable(f.dataType)), f) for f in schema.fields]
     split = {"file": [f"file:{file}"], START: [0], END: pa.array([None], pa.int64())}
-    given = {"files": WorkerFiles(), "table_root": f"file:{file.parent}", "version": 0, **reader}
+    given = {"files": ArrowFiles(), "table_root": f"file:{file.parent}", "version": 0, **reader}
     worker = SplitReader(columns=tuple(columns), **given)
     return list(worker.read(iter([pa.RecordBatch.from_pydict(split)])))
 

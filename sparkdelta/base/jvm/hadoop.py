@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,7 +18,22 @@ from pyspark.sql import SparkSession
 from sparkdelta.base.jvm.jvm import JavaNames, hadoop_configuration, jvm_of
 from sparkdelta.exceptions import StorageError
 
+HADOOP_SCHEMES = ("hdfs:", "viewfs:")
+"""Schemes whose files Python workers reach with a JVM only: Arrow would need Hadoop's libhdfs,
+which Spark does not bring."""
+
 _MEMORY = "-Xmx256m"
+_PREFIX = "spark.hadoop."
+
+
+def all_hadoop_settings(spark: SparkSession, hadoop_conf: Mapping[str, str]) -> dict[str, str]:
+    """Return the Hadoop settings that a session has beyond the configuration files, and others."""
+    found = {
+        key.removeprefix(_PREFIX): str(value)
+        for key, value in spark.conf.getAll.items()
+        if key.startswith(_PREFIX)
+    }
+    return {**found, **hadoop_conf}
 
 
 class Hadoop(Protocol):
@@ -58,8 +74,6 @@ class WorkerHadoop:
     """Hadoop in a JVM that a Python worker starts, with the Java and the class path of the executor
     that the worker belongs to, and so with its configuration files; it can be pickled.
 
-    Workers have no other way to HDFS: Arrow needs Hadoop's libhdfs, which Spark does not bring.
-
     Attributes
     ----------
     settings
@@ -77,10 +91,12 @@ class WorkerHadoop:
         StorageError
             The process has no JVM above it, or the new one does not start.
         """
-        with _lock:
-            if os.getpid() not in _gateways:
-                _gateways[os.getpid()] = _start_jvm()
-            return _gateways[os.getpid()]
+        # Code that comes with a plan has global variables of its own.
+        lock, gateways = vars(sys).setdefault("_sparkdelta_hadoop", (threading.Lock(), {}))
+        with lock:
+            if os.getpid() not in gateways:  # Spark forks workers
+                gateways[os.getpid()] = _start_jvm()
+            return gateways[os.getpid()]
 
     @property
     def jvm(self) -> Any:
@@ -91,11 +107,6 @@ class WorkerHadoop:
         for key, value in {**self.settings, **settings}.items():
             configuration.set(key, value)
         return configuration
-
-
-_lock = threading.Lock()
-_gateways: dict[int, Any] = {}
-"""By process, as Spark forks workers."""
 
 
 def _start_jvm() -> Any:

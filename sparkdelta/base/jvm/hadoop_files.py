@@ -32,6 +32,10 @@ _FILE_STATUS = re.compile(
 )
 
 
+_MAX_PIECE = 4 << 20
+"""The most bytes that one call moves from or to the JVM, which encodes them in memory."""
+
+
 class Listed(NamedTuple):
     """The status of a file or directory in a Hadoop listing."""
 
@@ -83,9 +87,9 @@ def renaming(
 
 @dataclass(frozen=True, slots=True)
 class HadoopFiles:
-    """`StoredFiles` of any Hadoop file system.
+    """`WorkerFiles` of any Hadoop file system, on the driver, or with a `WorkerHadoop`.
 
-    For storages that Arrow cannot open by itself: HDFS would require libhdfs.
+    For storages that Arrow cannot open by itself, such as HDFS.
     """
 
     hadoop: Hadoop
@@ -129,6 +133,24 @@ class HadoopFiles:
                 return None
             raise OSError(str(error.java_exception)) from error
         return int(status.getLen()) if status.isFile() else None
+
+    def modification_time(self, path: str) -> int:
+        with storage_errors(path):
+            status = self._file_system(path).getFileStatus(hadoop_path(self.hadoop.jvm, path))
+        return int(status.getModificationTime())
+
+    def is_near(self, path: str) -> bool:  # noqa: ARG002 - all files are behind the JVM
+        return False
+
+    def delete(self, path: str, *, is_directory: bool) -> bool:
+        system, place = self._file_system(path), hadoop_path(self.hadoop.jvm, path)
+        try:
+            with storage_errors(path):
+                if is_directory and len(system.listStatus(place)):
+                    return False
+                return bool(system.delete(place, False))
+        except FileNotFoundError:
+            return False
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
         """List data files as `WorkerFiles.data_files` does."""
@@ -300,7 +322,11 @@ class _HadoopFile(io.RawIOBase):
         wanted = left if size < 0 else min(size, left)
         self._stream.seek(self._place)
         self._place += wanted
-        return bytes(self._read_bytes(self._stream, wanted))
+        found = bytearray()
+        while len(found) < wanted:
+            piece = min(_MAX_PIECE, wanted - len(found))
+            found += self._read_bytes(self._stream, piece)
+        return bytes(found)
 
     def close(self) -> None:
         if not self.closed:
@@ -318,8 +344,10 @@ class _NewHadoopFile(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        self._stream.write(bytearray(data))
-        return len(data)
+        pending = memoryview(data).cast("B")
+        for start in range(0, len(pending), _MAX_PIECE):
+            self._stream.write(bytearray(pending[start : start + _MAX_PIECE]))
+        return len(pending)
 
     def close(self) -> None:
         if not self.closed:

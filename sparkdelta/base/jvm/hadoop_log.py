@@ -9,7 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from sparkdelta.base.jvm.hadoop import Hadoop
+from sparkdelta.base.jvm.hadoop import Hadoop, WorkerHadoop
 from sparkdelta.base.jvm.hadoop_files import HadoopTableFiles, listed, renaming
 from sparkdelta.base.jvm.jvm import (
     hadoop_path,
@@ -42,6 +42,11 @@ Object stores copy and delete instead.
 
 MOVING = frozenset({"hdfs"})
 """Schemes on which data files are moved: a rename takes no longer than to open a file."""
+
+
+def open_on_worker(table_root: str, settings: Mapping[str, str]) -> HadoopLogStore:
+    """Return a store for a Python worker, with Hadoop's settings of the session."""
+    return HadoopLogStore(WorkerHadoop(settings), table_root, {})
 
 
 @dataclass(frozen=True, slots=True)

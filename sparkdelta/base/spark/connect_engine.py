@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from sparkdelta.base.jvm.hadoop import all_hadoop_settings
 from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan
 from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
@@ -39,6 +40,7 @@ from sparkdelta.base.spark.match_terms import MatchTerms
 from sparkdelta.base.spark.server_store import ServerFiles, ServerLogStore
 from sparkdelta.base.spark.spark_engine import Ability, StreamFunction
 from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.base.storage.object_log import OBJECT_SCHEMES
 from sparkdelta.base.storage.stream_source import StreamSource
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
 
@@ -145,7 +147,11 @@ class ConnectEngine(ConnectSqlFunctions):
     def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Return a store whose operations run on the server."""
         root = connect_storage.qualified_root(self.spark, path)
-        settings = self.hadoop_settings(setting_names(root), hadoop_conf)
+        settings = (
+            self.hadoop_settings(setting_names(root), hadoop_conf)
+            if root.startswith(("file:", *OBJECT_SCHEMES))
+            else all_hadoop_settings(self.spark, hadoop_conf)
+        )
         return ServerLogStore(self.spark, root, settings)
 
     def open_log_for_writing(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:

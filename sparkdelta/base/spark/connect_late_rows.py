@@ -83,7 +83,7 @@ def rows_when_sent(spark: SparkSession, schema: StructType, rows_for: RowsFor) -
     Parameters
     ----------
     schema
-        Their columns. NOT NULL fields are so in schemas, also in those of what is made of the rows.
+        Their columns. NOT NULL fields stay so in the schema of a DataFrame made of the rows.
     """
     _watch(type(spark.client))
     late, error = _LateRows(schema, rows_for), f"{_FAILURE} ({uuid4()})"

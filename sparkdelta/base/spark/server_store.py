@@ -18,6 +18,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.jvm.hadoop_log import ATOMIC_RENAME, MOVING, open_on_worker
 from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, LOG_DIRECTORY
 from sparkdelta.base.spark.connect_storage import BinaryFiles
 from sparkdelta.base.spark.server_tasks import NO_PYTHON, on_server
@@ -40,7 +41,10 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_MESSAGE_BYTES = 32 << 20
 """The most bytes of a file in one request; a server accepts messages of up to 128 MB."""
 
-_SCHEMES = ("file", *OBJECT_SCHEMES)
+_HADOOP_SCHEMES = frozenset({*ATOMIC_RENAME, "viewfs"})
+"""The schemes of storages that workers reach with a JVM of their own."""
+
+_SCHEMES = frozenset({"file", *OBJECT_SCHEMES, *_HADOOP_SCHEMES})
 """The schemes of storages on which workers may create a file without overwriting."""
 
 _writable: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
@@ -56,7 +60,7 @@ class ServerLogStore:
     Attributes
     ----------
     settings
-        Hadoop's settings of object stores, see `worker_files.setting_names`.
+        Hadoop's settings for access to the table.
     """
 
     spark: SparkSession
@@ -130,10 +134,12 @@ class ServerLogStore:
         checked = _writable.setdefault(self.spark, set())
         if self.table_root in checked:
             return
-        if self.table_root.partition(":")[0] not in _SCHEMES:
+        if self._scheme not in _SCHEMES:
             workers.open_store(self.table_root, {})  # raises
         master = str(self.spark.conf.get("spark.master", ""))
-        if not (self._is_local() and master.startswith("local")):
+        if self._scheme in _HADOOP_SCHEMES:
+            self._call(workers.check_writable)
+        elif not (self._is_local() and master.startswith("local")):
             self._check_same_log()
         checked.add(self.table_root)
 
@@ -208,15 +214,22 @@ class ServerLogStore:
     def _binary(self) -> BinaryFiles:
         return BinaryFiles(self.spark, self.table_root)
 
+    @property
+    def _scheme(self) -> str:
+        return self.table_root.partition(":")[0]
+
     def _is_local(self) -> bool:
-        return self.table_root.startswith("file:")
+        return self._scheme == "file"
 
     def _is_reached(self) -> bool:
-        return self._has_workers and self.table_root.partition(":")[0] in _SCHEMES
+        return self._has_workers and self._scheme in _SCHEMES
 
     def _call(self, function: Callable[..., Iterable[Item]], *arguments: Any) -> list[Item]:
         self._listing = None
-        operation = StoreOperation(self.table_root, dict(self.settings), function, arguments)
+        is_hadoop = self._scheme in _HADOOP_SCHEMES
+        opened = open_on_worker if is_hadoop else workers.open_store
+        settings = dict(self.settings)
+        operation = StoreOperation(self.table_root, settings, function, arguments, opened)
         return on_server(self.spark, operation, what="files of a log on the server")
 
 
@@ -232,7 +245,7 @@ class ServerTableFiles:
 
     @property
     def can_move(self) -> bool:
-        return self.store._is_local()
+        return self.store._scheme in ("file", *MOVING)
 
     def list_files(self, directory: str = "") -> Iterator[FileEntry]:
         relative_directory(self.table_root, directory)

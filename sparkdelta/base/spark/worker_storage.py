@@ -7,18 +7,27 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from sparkdelta.base.jvm.hadoop import HADOOP_SCHEMES, WorkerHadoop, all_hadoop_settings
+from sparkdelta.base.jvm.hadoop_files import HadoopFiles
 from sparkdelta.base.spark.server_store import ServerFiles
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
+from sparkdelta.base.storage.worker_files import ArrowFiles, StoredFiles, WorkerFiles, setting_names
 
 _FILES_PER_TASK = 1000
 _MAX_TASKS = 10_000
 
 
-def worker_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> WorkerFiles:
-    """Return a file reader for workers with the driver's Hadoop settings."""
-    names = setting_names(table_root)
-    return WorkerFiles(engine_of(spark).hadoop_settings(names, options))
+def worker_files(
+    spark: SparkSession, table_root: str, options: Mapping[str, str], *more: str
+) -> WorkerFiles:
+    """Return access for workers to the files of a table, and of `more` tables, with the driver's
+    Hadoop settings.
+    """
+    roots = (table_root, *more)
+    if any(root.startswith(HADOOP_SCHEMES) for root in roots):
+        return HadoopFiles(WorkerHadoop(all_hadoop_settings(spark, options)), {})
+    names = [name for root in roots for name in setting_names(root)]
+    return ArrowFiles(engine_of(spark).hadoop_settings(names, options))
 
 
 def driver_files(spark: SparkSession, table_root: str, options: Mapping[str, str]) -> StoredFiles:
@@ -29,7 +38,7 @@ def driver_files(spark: SparkSession, table_root: str, options: Mapping[str, str
 
 def is_like_workers(files: StoredFiles) -> bool:
     """Return True if the driver opens files as workers do, and not through its JVM."""
-    return isinstance(files, WorkerFiles | ServerFiles)
+    return isinstance(files, ArrowFiles | ServerFiles)
 
 
 def table_of(

@@ -26,7 +26,7 @@ from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.base.storage.object_files import object_errors
 from sparkdelta.base.storage.object_log import S3_SCHEMES, ObjectLogStore
 from sparkdelta.base.storage.s3_requests import open_s3
-from sparkdelta.base.storage.table_files import TableFiles, relative_path
+from sparkdelta.base.storage.table_files import TableFiles
 from sparkdelta.base.storage.worker_files import bucket
 from sparkdelta.exceptions import DeltaError, StorageError, StoreNotWritableError
 
@@ -40,28 +40,6 @@ DELTA_ERROR = "DeltaError"
 """The kind of errors of this library in an `outcome`."""
 
 _CHECKPOINT = ".checkpoint."
-
-
-@dataclass(frozen=True, slots=True)
-class StoreOperation:
-    """A function of a table's storage that can be pickled and be called on a worker.
-
-    Attributes
-    ----------
-    function
-        A function of the log store and `arguments`, which returns items.
-    settings
-        Hadoop's settings of object stores, see `worker_files.setting_names`.
-    """
-
-    table_root: str
-    settings: Mapping[str, str]
-    function: Callable[..., Iterable[Item]]
-    arguments: tuple[Any, ...] = ()
-
-    def __call__(self) -> list[Item]:
-        store = open_store(self.table_root, self.settings)
-        return list(self.function(store, *self.arguments))
 
 
 def open_store(table_root: str, settings: Mapping[str, str]) -> LogStore:
@@ -82,9 +60,34 @@ def open_store(table_root: str, settings: Mapping[str, str]) -> LogStore:
         path=table_root,
         reason=f"The workers of the Spark Connect server have no client for {scheme}: that creates "
         "a file without overwriting, so one of two concurrent commits would be lost",
-        remedy="Write to a path of the server's disk or to S3, install obstore on the server for "
-        "GCS, or use a classic Spark session",
+        remedy="Write to a path of the server's disk, to HDFS or S3, install obstore on the server "
+        "for GCS, or use a classic Spark session",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOperation:
+    """A function of a table's storage that can be pickled and be called on a worker.
+
+    Attributes
+    ----------
+    settings
+        Hadoop's settings for access to the table.
+    function
+        A function of the log store and `arguments`, which returns items.
+    opened
+        Returns the log store of a table's root, given `settings`.
+    """
+
+    table_root: str
+    settings: Mapping[str, str]
+    function: Callable[..., Iterable[Item]]
+    arguments: tuple[Any, ...] = ()
+    opened: Callable[[str, Mapping[str, str]], LogStore] = open_store
+
+    def __call__(self) -> list[Item]:
+        store = self.opened(self.table_root, self.settings)
+        return list(self.function(store, *self.arguments))
 
 
 def outcome(operation: Callable[[], list[Item]]) -> tuple[list[str], list[Item]]:
@@ -156,6 +159,12 @@ def put_if_absent(
         with suppress(OSError, DeltaError):
             yield from put_if_absent(store, *more)
             yield more[0], 0, 0, None
+
+
+def check_writable(store: LogStore) -> Iterator[Item]:
+    """Raise an error if the store cannot create files without overwriting."""
+    store.check_writable()
+    yield from ()
 
 
 def put_probe(store: LogStore, name: str) -> Iterator[Item]:
@@ -280,8 +289,8 @@ def move_table_files(store: LogStore, moves: Mapping[str, str]) -> Iterator[Item
     """
     files = store.table_files()
     files.move({old: new for old, new in moves.items() if not _is_moved(files, old, new)})
-    root = files.table_root.removeprefix("file:")
-    for top in sorted({old.partition("/")[0] for old in moves}):
+    root, is_local = files.table_root.removeprefix("file:"), files.table_root.startswith("file:")
+    for top in sorted({old.partition("/")[0] for old in moves}) if is_local else ():
         if not os.path.lexists(os.path.join(root, top)):
             yield top, 0, 0, None
 
@@ -289,10 +298,11 @@ def move_table_files(store: LogStore, moves: Mapping[str, str]) -> Iterator[Item
 def move_table_directory(store: LogStore, source: str, target: str) -> Iterator[Item]:
     """Give a directory of the table another name, unless it has it."""
     files = store.table_files()
-    root = files.table_root.removeprefix("file:")
-    old, new = (os.path.join(root, relative_path(files.table_root, p)) for p in (source, target))
-    if os.path.isdir(old) or not os.path.isdir(new):
+    try:
         files.move_directory(source, target)
+    except FileNotFoundError:
+        if next(iter(files.list_files(target)), None) is None:
+            raise
     yield from ()
 
 

@@ -1,4 +1,4 @@
-"""File access in Python workers, which have no JVM, through Arrow's file systems."""
+"""File access in Python workers, which have no JVM of Spark."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StoredEntry(NamedTuple):
 
 
 class StoredFiles(Protocol):
-    """File access by absolute, decoded paths: `WorkerFiles` or, on the driver, `HadoopFiles`."""
+    """File access by absolute, decoded paths."""
 
     def open(self, path: str) -> pa.NativeFile:
         """Open a file for random reads; raise FileNotFoundError if it does not exist."""
@@ -81,9 +81,25 @@ class StoredFiles(Protocol):
         """
 
 
+class WorkerFiles(StoredFiles, Protocol):
+    """`StoredFiles` that can be pickled, for Python workers: `ArrowFiles` or `HadoopFiles`."""
+
+    def modification_time(self, path: str) -> int:
+        """Return the modification time of a file, in milliseconds since the epoch."""
+
+    def is_near(self, path: str) -> bool:
+        """Return True if opening a file does not start a JVM in the worker."""
+
+    def delete(self, path: str, *, is_directory: bool) -> bool:
+        """Delete a file or an empty directory; return False if it is not there, or not empty.
+
+        On a local disk, Hadoop's checksum file of a file is deleted with it.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class WorkerFiles:
-    """`StoredFiles` in Python workers, through Arrow; it can be pickled.
+class ArrowFiles:
+    """`WorkerFiles` of Arrow's file systems.
 
     File systems that workers cannot access raise `StorageError`.
 
@@ -110,7 +126,6 @@ class WorkerFiles:
         return system.open_output_stream(within, compression=None)
 
     def modification_time(self, path: str) -> int:
-        """Return the modification time of a file, in milliseconds since the epoch."""
         system, within = self._locate(path)
         return int(system.get_file_info(within).mtime_ns // 1_000_000)
 
@@ -119,9 +134,8 @@ class WorkerFiles:
         found = system.get_file_info(within)
         return int(found.size) if found.is_file else None
 
-    def is_near(self, path: str) -> bool:
-        """Return True if opening a file does not start a JVM in the worker."""
-        return not path.lower().startswith(_HADOOP_SCHEMES)
+    def is_near(self, path: str) -> bool:  # noqa: ARG002 - Arrow needs no JVM
+        return True
 
     def data_files(self, directory: str) -> list[tuple[str, int, int]]:
         system, within = self._locate(directory)
@@ -148,10 +162,6 @@ class WorkerFiles:
         ]
 
     def delete(self, path: str, *, is_directory: bool) -> bool:
-        """Delete a file or an empty directory; return False if it is not there, or not empty.
-
-        On a local disk, Hadoop's checksum file of a file is deleted with it.
-        """
         system, within = self._locate(path)
         if isinstance(system, pyarrow.fs.LocalFileSystem):
             return _delete_directory(within) if is_directory else _delete_local(within)
@@ -174,7 +184,7 @@ class WorkerFiles:
                 raise StorageError(
                     path=path, problem=f"the workers cannot open {scheme}: {error}"
                 ) from error
-        within = name if key[0] in _PATH_ONLY_SCHEMES else f"{bucket(authority)}{name}"
+        within = name if key[0] == "file" else f"{bucket(authority)}{name}"
         return self._opened[key], within
 
 
@@ -220,8 +230,6 @@ def is_data_file(path: str) -> bool:
 
 
 _HIDDEN = re.compile(r"/[_.][^/=]*(?:/|$)").search
-_HADOOP_SCHEMES = ("hdfs:", "viewfs:")
-_PATH_ONLY_SCHEMES = ("file", "hdfs", "viewfs")
 
 
 def bucket(authority: str) -> str:
@@ -259,10 +267,6 @@ def file_system(scheme: str, authority: str, settings: Mapping[str, str]) -> pya
             raise OSError(f"{host} is not an Azure host")
         key = settings.get(_azure_key(host))
         return pyarrow.fs.AzureFileSystem(account_name=account, account_key=key)
-    if scheme in ("hdfs", "viewfs"):
-        host, _, port = authority.partition(":")
-        name = "default" if not host else (host if scheme == "hdfs" else f"viewfs://{host}")
-        return pyarrow.fs.HadoopFileSystem(name, int(port or 0))
     raise OSError("Arrow does not support this file system")
 
 

@@ -29,7 +29,6 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.base.storage.worker_files import WorkerFiles
 from sparkdelta.operations.copy.cloned_table import NO_ROW_IDS
 from sparkdelta.operations.copy.cloning_workers import (
     ADD,
@@ -177,10 +176,8 @@ def _copied(
 ) -> DataFrame:
     spark, root = stage.spark, store.table_root
     tasks = max(num_bytes // _TASK_BYTES + 1, engine_of(spark).parallelism)
-    places = (worker_files(spark, path, source.log.options) for path in (source.path, root))
-    settings = {name: value for place in places for name, value in place.settings.items()}
     writer = CloneWriter(
-        files=WorkerFiles(settings),
+        files=worker_files(spark, source.path, source.log.options, root),
         source_root=source.path,
         target_root=root,
         directory=directory,

@@ -38,7 +38,7 @@ def delete_files(
     """Delete files and empty directories below a table's root.
 
     On S3 and GCS the driver deletes up to 1,000 objects with a request, faster than the stores
-    allow; on HDFS workers would need libhdfs.
+    allow; on HDFS each worker would start a JVM.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ def check_files(
         The number of files.
     """
     if not worker_files(spark, checker.table_root, {}).is_near(checker.table_root):
-        # Workers would need libhdfs.
+        # Each worker would start a JVM.
         on_driver = engine_of(spark).driver_files({})
         if on_driver is not None and count <= MAX_DRIVER_CHECKED_FILES:
             rows = read_table(files, what="files to verify", bound=MAX_DRIVER_CHECKED_FILES)

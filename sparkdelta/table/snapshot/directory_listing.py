@@ -48,7 +48,7 @@ def list_directory(
     Parameters
     ----------
     by_workers
-        False if the driver lists where it can, as on HDFS, for which workers would need libhdfs.
+        False if the driver lists where it can, as on HDFS, for which workers would start JVMs.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sparkdelta.base.jvm import jvm_scans
 from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_files import HadoopFiles
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_the_same_data_files(files: HadoopFiles, tmp_path: Path) -> None:
         pq.write_table(pa.table({"id": [1]}), tmp_path / name)
     directory = f"file:{tmp_path}"
     found = files.data_files(directory)
-    assert found == WorkerFiles().data_files(directory)
+    assert found == ArrowFiles().data_files(directory)
     assert [path for path, *_ in found] == [f"{directory}/{name}" for name in shown]
     with files.open(found[0][0]) as file:
         assert pq.ParquetFile(file).metadata.num_rows == 1
@@ -72,6 +72,6 @@ def test_the_same_entries(files: HadoopFiles, tmp_path: Path) -> None:
     found = sorted(files.entries(f"file:{tmp_path}"))
     assert [entry[:2] for entry in found] == [("_h", False), ("a b", False), ("d", True)]
     assert [entry for entry in found if not entry.is_directory] == [
-        entry for entry in sorted(WorkerFiles().entries(f"file:{tmp_path}")) if entry.name != "d"
+        entry for entry in sorted(ArrowFiles().entries(f"file:{tmp_path}")) if entry.name != "d"
     ]
     assert files.entries(f"file:{tmp_path}/gone") == []

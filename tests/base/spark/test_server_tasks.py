@@ -15,7 +15,7 @@ from pyspark import cloudpickle
 from sparkdelta.base.spark.server_tasks import _code, _task
 from sparkdelta.base.storage import server_store_workers as workers
 from sparkdelta.base.storage.server_store_workers import StoreOperation
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles
 
 _WORKER = """
 import pickle, sys
@@ -65,7 +65,7 @@ def test_a_worker_loads_the_code_of_all_operations_of_a_log_once(
 
 def test_a_closure_takes_the_librarys_classes_from_the_kept_code(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"data")
-    files, path = WorkerFiles({}), f"file:{tmp_path}/a"
+    files, path = ArrowFiles({}), f"file:{tmp_path}/a"
 
     def size() -> list[Any]:
         return [(path, files.size(path), 0, None)]

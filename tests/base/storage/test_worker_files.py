@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.base.jvm import jvm
 from sparkdelta.base.storage.worker_files import (
-    WorkerFiles,
+    ArrowFiles,
     bucket,
     file_system,
     s3_arguments,
@@ -26,7 +26,7 @@ from sparkdelta.exceptions import StorageError
 def test_local_files(tmp_path: Path, spelling: str, name: str) -> None:
     (tmp_path / name).write_bytes(b"content")
     # Not by value: unpickling in this very process would replace the methods of its classes.
-    files = pickle.loads(pickle.dumps(WorkerFiles({"fs.s3a.secret.key": "secret"})))
+    files = pickle.loads(pickle.dumps(ArrowFiles({"fs.s3a.secret.key": "secret"})))
     with files.open(spelling.format(tmp_path / name)) as file:
         assert file.read_at(3, 4) == b"ent"
     with pytest.raises(FileNotFoundError):
@@ -35,7 +35,7 @@ def test_local_files(tmp_path: Path, spelling: str, name: str) -> None:
 
 def test_entries_and_deletions(tmp_path: Path) -> None:
     """Links are neither followed nor files; only what is there, and empty, can be deleted."""
-    files, root = WorkerFiles(), f"file:{tmp_path}"
+    files, root = ArrowFiles(), f"file:{tmp_path}"
     for name in ("a b", ".a b.crc", "d/f"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("xy")
@@ -58,13 +58,13 @@ def test_entries_and_deletions(tmp_path: Path) -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    assert "secret" not in repr(WorkerFiles({"fs.s3a.secret.key": "secret"}))
+    assert "secret" not in repr(ArrowFiles({"fs.s3a.secret.key": "secret"}))
 
 
 @pytest.mark.parametrize("path", ["nowhere://host/f", "abfss://c@example.com/f"])
 def test_storages_without_a_reader(path: str) -> None:
     with pytest.raises(StorageError) as raised:
-        WorkerFiles().open(path)
+        ArrowFiles().open(path)
     assert raised.value.path == path
 
 

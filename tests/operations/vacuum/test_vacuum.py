@@ -30,7 +30,7 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.base.protocol.log_files import staged_data_directory
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles, WorkerFiles
 from sparkdelta.exceptions import InvalidArgumentError, StorageError
 from sparkdelta.operations.vacuum import file_deletion, unneeded_files
 from sparkdelta.operations.vacuum import vacuum as command
@@ -514,7 +514,7 @@ def test_files_that_cannot_be_deleted(spark: SparkSession, tmp_path: Path) -> No
     create(table)
     for name in ("good", "bad"):
         put(table, name)
-    delete = WorkerFiles.delete
+    delete = ArrowFiles.delete
 
     def fails(self: WorkerFiles, path: str, *, is_directory: bool) -> bool:
         if path.endswith("bad"):
@@ -522,7 +522,7 @@ def test_files_that_cannot_be_deleted(spark: SparkSession, tmp_path: Path) -> No
         return delete(self, path, is_directory=is_directory)
 
     with (
-        patch.object(WorkerFiles, "delete", fails),
+        patch.object(ArrowFiles, "delete", fails),
         pytest.raises(StorageError, match=r"1 of 2.*bad: Permission denied"),
     ):
         vacuum(spark, str(table), **AN_HOUR)

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta, verify, write_version_checksum
 from sparkdelta import write_checkpoint as checkpoint
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles
 from sparkdelta.exceptions import TableNotFoundError
 from sparkdelta.operations.verify import verification as command
 from tests.support.log_writer import (
@@ -93,7 +93,7 @@ def test_a_sound_table_is_clean(spark: SparkSession, table: Path) -> None:
 )  # fmt: skip
 def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parameter says who looks at files: workers, or the driver through Hadoop, as on HDFS."""
-    monkeypatch.setattr(WorkerFiles, "is_near", lambda *_, near=request.param: near)
+    monkeypatch.setattr(ArrowFiles, "is_near", lambda *_, near=request.param: near)
 
 
 @pytest.mark.usefixtures("commits", "looking")

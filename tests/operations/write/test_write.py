@@ -16,7 +16,7 @@ import sparkdelta
 from sparkdelta import read_delta, write_delta
 from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.storage.local_files import LocalTableFiles
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     DeltaError,
@@ -440,7 +440,7 @@ def test_executors_describe_what_the_driver_does_not(
     for name, most in (("driver", 16), ("executors", 0), ("hadoop", 0)):
         with monkeypatch.context() as patched:
             patched.setattr(file_descriptions, "MAX_DRIVER_FOOTERS", most)
-            patched.setattr(WorkerFiles, "is_near", lambda *_, near=name != "hadoop": near)
+            patched.setattr(ArrowFiles, "is_near", lambda *_, near=name != "hadoop": near)
             path = f"{table_path}-{name}"
             write_delta(people(spark).coalesce(1), path, partition_by=["p"])
         adds = [{**add, "path": "", "modificationTime": 0} for add in commit(path, 0)["add"]]

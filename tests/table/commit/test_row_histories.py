@@ -35,7 +35,7 @@ from sparkdelta.base.protocol.roaring_bitmaps import (
 )
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.commit.committer import Committer, PreparedCommit, ReadState
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector, parse_commit
@@ -147,7 +147,7 @@ class Table:
 
     @classmethod
     def on_disk(cls, path: str, *, has_vectors: bool) -> Table:
-        return cls(has_vectors, LocalLogStore(f"file:{path}"), WorkerFiles(), DiskRows(path))
+        return cls(has_vectors, LocalLogStore(f"file:{path}"), ArrowFiles(), DiskRows(path))
 
     def created(self, chance: random.Random) -> Table:
         """Create the table with two files."""

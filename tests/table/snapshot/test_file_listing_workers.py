@@ -14,7 +14,7 @@ import pytest
 
 from sparkdelta.base.protocol.log_files import data_directory, staged_data_directory
 from sparkdelta.base.storage.object_log import open_objects
-from sparkdelta.base.storage.worker_files import WorkerFiles
+from sparkdelta.base.storage.worker_files import ArrowFiles
 from sparkdelta.exceptions import StorageError
 from sparkdelta.operations.vacuum.vacuum_rules import visible_paths
 from sparkdelta.table.snapshot.file_listing_workers import Directory, FileLister
@@ -27,7 +27,7 @@ HIDDEN = ["_delta_log/0.json", "_h", ".k/l", "a b/_m/n", "_temporary/o", f"_temp
 
 
 def lister(root: str, settings: dict[str, str] | None = None) -> FileLister:
-    files = WorkerFiles(settings or {})
+    files = ArrowFiles(settings or {})
     return FileLister(files=files, root=root, visible=visible_paths(["_p"], {}))
 
 
