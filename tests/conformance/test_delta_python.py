@@ -69,20 +69,6 @@ EXCLUDED: Mapping[str, str] = {
 """Tests and classes of tests, with the reasons why they fail here."""
 
 
-_NULLABLE = "columns of a DataFrame that is made from a table's are nullable"
-EXCLUDED_ON_CONNECT: Mapping[str, str] = {
-    **EXCLUDED,
-    f"{_TABLES}.test_create_table_with_identity_column": _NULLABLE,
-    **{
-        f"{_TABLES}.test_{made}_table_with_{place}": _NULLABLE
-        for made in ("create", "replace")
-        for place in ("location_only", "name_and_location", "name_only")
-    },
-    f"{_TABLES}.test_replace_table_behavior": _NULLABLE,
-}
-"""Tests that fail on Spark Connect, with the reasons."""
-
-
 class DeltaTestCase(SQLTestUtils, unittest.TestCase):
     """The base class of the tests: an enabled session stands for delta-spark's extension."""
 
@@ -117,9 +103,9 @@ def _cases() -> list[unittest.TestCase]:
     return cases
 
 
-def _parameter(case: unittest.TestCase, excluded: Mapping[str, str] = EXCLUDED) -> object:
+def _parameter(case: unittest.TestCase) -> object:
     test = case.id()
-    reason = excluded.get(test) or excluded.get(test.rpartition(".")[0])
+    reason = EXCLUDED.get(test) or EXCLUDED.get(test.rpartition(".")[0])
     marks = () if reason is None else pytest.mark.xfail(reason=reason, strict=True)
     return pytest.param(case, id=case.id(), marks=marks)
 
@@ -138,7 +124,7 @@ def test_each_test_of_each_file_runs_or_has_a_reason() -> None:
 @pytest.mark.connect
 @pytest.mark.parametrize(
     "case",
-    [_parameter(case, EXCLUDED_ON_CONNECT) for case in CASES if case.id().startswith(ON_CONNECT)],
+    [_parameter(case) for case in CASES if case.id().startswith(ON_CONNECT)],
 )
 def test_delta_spark_on_connect(
     case: unittest.TestCase, connect_session: SparkSession, monkeypatch: pytest.MonkeyPatch
