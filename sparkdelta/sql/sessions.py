@@ -13,7 +13,6 @@ from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.base.spark.spark_builders import builders_of, drop_delta_settings
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.delta_package import provide_delta_package
 from sparkdelta.sql.pyspark.pyspark_methods import METHODS
 from sparkdelta.sql.pyspark.pyspark_streaming import foreach_batch
@@ -55,9 +54,8 @@ def enable(spark: SparkSession, *, sync_catalog: bool = False) -> SparkSession:
     >>> sparkdelta.enable(spark)  # doctest: +SKIP
     >>> spark.read.format("delta").option("versionAsOf", 3).load("/data/people")  # doctest: +SKIP
     """
-    if sync_catalog and not engine_of(spark).can("describe tables"):
-        problem = "a Spark Connect client cannot change the server's catalog; use a classic session"
-        raise InvalidArgumentError(argument="sync_catalog", problem=problem)
+    if sync_catalog:
+        engine_of(spark).check_describes_tables()
     methods = {**METHODS, "DataStreamWriter.foreachBatch": foreach_batch(enable)}
     enable_session(spark, methods, sync_catalog=sync_catalog)
     provide_delta_package(configure)

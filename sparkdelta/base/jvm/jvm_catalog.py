@@ -140,6 +140,20 @@ class JvmCatalog(JvmSession):
             mode=str(table.viewSchemaMode().toString()),
         )
 
+    def text_of_view(
+        self,
+        query: str,
+        without_versions: Callable[[], str],  # noqa: ARG002 - the plan of the rows has them
+    ) -> str:
+        """Return the query that a permanent view keeps.
+
+        Parameters
+        ----------
+        without_versions
+            Returns the query with ``VERSION AS OF`` and ``TIMESTAMP AS OF`` as options.
+        """
+        return query
+
     def define_view(
         self,
         name: Sequence[str],  # noqa: ARG002 - the plan has it
@@ -198,6 +212,12 @@ class JvmCatalog(JvmSession):
         jvm = self.jvm
         return str(jvm.org.apache.hadoop.fs.Path(catalog.defaultTablePath(identifier)).toString())
 
+    def names_before_files(self, *, is_managed: bool) -> bool:  # noqa: ARG002
+        """Return True if a table must have its name before it has files. It loses the name again
+        if there is no log afterwards.
+        """
+        return False
+
     def register_table(
         self,
         name: Sequence[str],
@@ -225,6 +245,9 @@ class JvmCatalog(JvmSession):
         if comment is not None:
             described = copied(described, comment=some(comment))
         catalog.createTable(described, False, False)
+
+    def check_describes_tables(self) -> None:
+        """Raise InvalidArgumentError on Spark Connect, which has no `describe_table`."""
 
     def describe_table(
         self,

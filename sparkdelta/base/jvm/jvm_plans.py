@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.classic.column import Column as ClassicColumn
+from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm.jvm import (
     JvmSession,
@@ -30,6 +31,12 @@ class JvmPlans(JvmSession):
         """Return True if Spark has all rows of a DataFrame once it has optimized its plan."""
         plan = frame._jdf.queryExecution().optimizedPlan()
         return str(plan.nodeName()) == "LocalRelation"
+
+    def columns_frame(self, columns: StructType) -> DataFrame | None:
+        """Return an empty DataFrame whose columns can stand for those of others; None on Spark
+        Connect, which has none.
+        """
+        return self.spark.createDataFrame([], columns)
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         """Return True if a plan is deterministic, and the class names of its operators and

@@ -41,7 +41,7 @@ from sparkdelta.base.spark.library_sessions import (
     set_up_for_view,
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
-from sparkdelta.base.spark.spark_engine import Ability, StreamFunction
+from sparkdelta.base.spark.spark_engine import Ability, Lateness, StreamFunction
 from sparkdelta.base.storage.local_log import LocalLogStore
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES, ObjectLogStore, open_objects
@@ -57,11 +57,9 @@ _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
     """A classic session."""
 
-    def can(self, ability: Ability) -> bool:
+    def can(self, ability: Ability) -> bool:  # noqa: ARG002 - it has all
         """Return True if the session has an ability."""
-        if ability == "call back":
-            return self._calls_back
-        return ability not in ("find rows when sent", "register empty tables")
+        return True
 
     def to_arrow(self, rows: DataFrame, collect: Callable[[], pa.Table]) -> pa.Table:  # noqa: ARG002
         """Return the Arrow table of rows, by PySpark's method or a faster way."""
@@ -136,9 +134,18 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
             _calling_back[self.spark] = problem is None
         return _calling_back[self.spark]
 
+    @property
+    def late_scans(self) -> JvmLateScans:
+        """The scans whose files Spark asks for when a query runs; None on Spark Connect."""
+        return self
+
+    @property
+    def lateness(self) -> Lateness:
+        """When the files of a scan can be chosen by all conditions of a query."""
+        return "late" if self._calls_back else "never"
+
     def listing_session(self, *, compiles: bool) -> SparkSession:
-        """Return the session of queries that find the files of a scan while another query waits;
-        requires the ability "call back".
+        """Return the session of queries that find the files of a scan while another query waits.
 
         Parameters
         ----------
@@ -223,9 +230,9 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         """
         return jvm.rows_rebound_to(rows, _sibling(self.spark, evaluation.settings))
 
-    def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame]:
+    def in_user_session(self, rows: DataFrame) -> AbstractContextManager[DataFrame] | None:
         """Yield the same rows in the user's session, in which the user's conditions are evaluated;
-        requires the ability "move frames".
+        None if rows cannot be moved there.
         """
         return jvm.rows_rebound_to(rows, self.spark)
 
@@ -251,6 +258,19 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
             set_up_for_view(sibling, view, self.spark)
             siblings[key] = sibling
         yield siblings[key]
+
+    def with_conditions(
+        self,
+        rows: DataFrame,
+        conditions: Callable[[], Sequence[str]],  # noqa: ARG002 - Spark passes them itself
+    ) -> DataFrame:
+        """Return rows of a table of which a query needs only those for which conditions on their
+        columns are true.
+        """
+        return rows
+
+    def keep_sources(self, result: DataFrame, sources: Sequence[DataFrame]) -> None:
+        """Keep the sources of a query in SQL as long as its result."""
 
     def rows_of_view(self, rows: DataFrame) -> DataFrame:
         """Return rows of a `view_session` as a DataFrame of this session."""

@@ -101,6 +101,9 @@ class ConnectCatalog:
         root = self.spark.catalog.getDatabase(quoted_path([database])).locationUri
         return f"{_plain(root)}/{table.lower()}"
 
+    def names_before_files(self, *, is_managed: bool) -> bool:
+        return is_managed  # SQL creates no managed table where files are
+
     def register_table(
         self,
         name: Sequence[str],

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm.hadoop import all_hadoop_settings
-from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan
+from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan, is_hidden
 from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
@@ -22,9 +22,11 @@ from sparkdelta.base.spark import connect_functions, connect_plans, connect_stor
 from sparkdelta.base.spark.connect_catalog import connect_copy, connect_sibling, rows_in_copy
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
 from sparkdelta.base.spark.connect_late_rows import (
+    hold_late_rows,
     is_retyped,
     reads_kept_rows,
     shared_late_rows,
+    with_sent_conditions,
 )
 from sparkdelta.base.spark.connect_sql_functions import ConnectSqlFunctions
 from sparkdelta.base.spark.library_sessions import (
@@ -38,11 +40,12 @@ from sparkdelta.base.spark.library_sessions import (
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
 from sparkdelta.base.spark.server_store import ServerFiles, ServerLogStore
-from sparkdelta.base.spark.spark_engine import Ability, StreamFunction
+from sparkdelta.base.spark.spark_engine import Ability, Lateness, StreamFunction
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.object_log import OBJECT_SCHEMES
 from sparkdelta.base.storage.stream_source import StreamSource
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
+from sparkdelta.exceptions import InvalidArgumentError
 
 _IN_UTC: dict[str, Any] = (
     {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -50,27 +53,17 @@ _IN_UTC: dict[str, Any] = (
 """The argument by which PySpark gives Arrow's timestamps the zone that older versions gave them."""
 
 
-def _refused(ability: Ability) -> Callable[..., Any]:
-    """Return a method that requires an ability which Spark Connect clients lack."""
-
-    def refuse(*_: object, **__: object) -> Any:
-        raise NotImplementedError(f"a Spark Connect client cannot {ability}")
-
-    return refuse
-
-
 @dataclass(frozen=True)
 class ConnectEngine(ConnectSqlFunctions):
     """A Spark Connect client."""
 
-    abilities: ClassVar[frozenset[Ability]] = frozenset(
-        {"find rows when sent", "register empty tables"}
-    )
+    late_scans: ClassVar[None] = None
+    lateness: ClassVar[Lateness] = "sent"
     runs_workers_locally: ClassVar[bool] = False
     shows_progress_bar: ClassVar[bool] = False
 
-    def can(self, ability: Ability) -> bool:
-        return ability in self.abilities
+    def can(self, ability: Ability) -> bool:  # noqa: ARG002 - it has none
+        return False
 
     def to_arrow(self, rows: DataFrame, collect: Callable[[], pa.Table]) -> pa.Table:  # noqa: ARG002
         connect: Any = rows
@@ -120,7 +113,9 @@ class ConnectEngine(ConnectSqlFunctions):
         reader = self.spark.read.format(source).options(**options)
         return (reader if schema is None else reader.schema(schema)).load(list(paths))
 
-    def parquet_relation(self, scan: ParquetScan) -> ParquetRelation:
+    def parquet_relation(self, scan: ParquetScan) -> ParquetRelation | None:
+        if is_hidden(scan.files[0]):
+            return None
         return connect_storage.parquet_relation(self.spark, scan)
 
     def write_parquet(
@@ -179,6 +174,14 @@ class ConnectEngine(ConnectSqlFunctions):
     @property
     def _can_be_copied(self) -> bool:
         return hasattr(self.spark, "cloneSession")
+
+    def with_conditions(
+        self, rows: DataFrame, conditions: Callable[[], Sequence[str]]
+    ) -> DataFrame:
+        return with_sent_conditions(rows, conditions())
+
+    def keep_sources(self, result: DataFrame, sources: Sequence[DataFrame]) -> None:
+        hold_late_rows(result, sources)
 
     def rows_in_copy(self, rows: DataFrame) -> DataFrame | None:
         return rows_in_copy(rows, self.spark)
@@ -255,6 +258,9 @@ class ConnectEngine(ConnectSqlFunctions):
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
         return connect_plans.read_options_named(rows, name)
 
+    def columns_frame(self, columns: StructType) -> None:  # noqa: ARG002
+        return None
+
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         return connect_plans.expression_nodes(frame)
 
@@ -264,13 +270,18 @@ class ConnectEngine(ConnectSqlFunctions):
     def stream(
         self, source: StreamSource, reopen: Callable[[SparkSession], StreamSource]
     ) -> DataFrame:
+        source.check_transferable()
         return connect_streams.stream(self.spark, source, reopen)
 
     @contextmanager
     def micro_batch(self, batch: DataFrame, checkpoint: str) -> Iterator[tuple[DataFrame, str]]:
         yield batch, connect_functions.query_id(self.spark, checkpoint)
 
-    listing_session = in_listing_session = reads_batches = late_rows = _refused("call back")
+    def listing_session(self, *, compiles: bool) -> SparkSession:  # noqa: ARG002
+        return self.spark
+
+    def in_listing_session(self, *, compiles: bool) -> AbstractContextManager[SparkSession]:
+        return nullcontext(self.listing_session(compiles=compiles))
 
     def shared_reads(self) -> AbstractContextManager[str]:
         return shared_late_rows()
@@ -278,6 +289,12 @@ class ConnectEngine(ConnectSqlFunctions):
     def has_cached_read(self, rows: DataFrame, name: str, value: str) -> bool:  # noqa: ARG002
         return reads_kept_rows(rows)
 
-    describe_table = _refused("describe tables")
+    def check_describes_tables(self) -> None:
+        problem = "a Spark Connect client cannot change the server's catalog; use a classic session"
+        raise InvalidArgumentError(argument="sync_catalog", problem=problem)
 
-    in_user_session = _refused("move frames")
+    def describe_table(self, *_: Any, **__: Any) -> None:
+        self.check_describes_tables()
+
+    def in_user_session(self, rows: DataFrame) -> None:  # noqa: ARG002
+        return None

@@ -126,6 +126,13 @@ class ConnectViews(ConnectCatalog):
         finalize(kept._plan, before.append, name).atexit = False
         return cast(DataFrame, kept)
 
+    def text_of_view(
+        self,
+        query: str,  # noqa: ARG002 - the server knows no versions
+        without_versions: Callable[[], str],
+    ) -> str:
+        return without_versions()
+
     def define_view(
         self,
         name: Sequence[str],

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from sparkdelta.base.parquet.parquet_options import ParquetScan, is_hidden
+from sparkdelta.base.parquet.parquet_options import ParquetScan
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.spark.driver import delta_errors
@@ -57,8 +57,6 @@ def scan_data_files(spark: SparkSession, scan: ParquetScan, version: Version) ->
         File names begin with ``_`` or ``.``, which Spark Connect cannot read.
     """
     files, engine = scan.files, engine_of(spark)
-    if is_hidden(files[0]) and not engine.can("read hidden names"):
-        raise DeltaError.of("DELTA_DATA_FILE_NOT_READ", files=files, version=version)
     try:
         with delta_errors(version):
             relation = engine.parquet_relation(scan)
@@ -66,6 +64,8 @@ def scan_data_files(spark: SparkSession, scan: ParquetScan, version: Version) ->
         raise DeltaError.of(
             "DELTA_FILE_NOT_FOUND", file=str(error.filename), version=version
         ) from error
+    if relation is None:
+        raise DeltaError.of("DELTA_DATA_FILE_NOT_READ", files=files, version=version)
     found_uris = uris_of(files, relation.input_files, relation.empty, version)
     stamps = None
     if relation.stamps is not None:

@@ -21,18 +21,17 @@ describes both; some methods require an ability."""
 
 Ability: TypeAlias = Literal[
     "attach partition values",  # by directory to scans, at no cost per row
-    "call back",  # Spark asks Python for the files of a scan when a query runs
     "describe tables",  # in the session catalog, with columns and properties
-    "find rows when sent",  # in plans that the client sends
     "match field ids",  # of data files with columns
     "move frames",  # to another session without changing their meaning
-    "read hidden names",  # which begin with _ or .
-    "register empty tables",  # managed ones, as long as they have no files
-    "run stream functions",  # in this process
     "see plans",  # that Spark has analyzed
 ]
-"""An ability that not every session has: `engine_of(spark).can(...)` asks for it by name."""
+"""An ability that only classic sessions have: `engine_of(spark).can(...)` asks for it by name."""
 
+
+Lateness: TypeAlias = Literal["late", "sent", "never"]
+"""When all conditions of a query can choose the files of a scan: when the query runs and Spark asks
+for the files, when a client sends its plan, or never."""
 
 StreamFunction: TypeAlias = Callable[[Any, DataFrame, int], None]
 """A function of an engine, a micro-batch and its number. It may be called in another process."""

@@ -40,6 +40,9 @@ class StreamSource(Protocol):
     def is_limited(self) -> bool:
         """True if the user has limited batches."""
 
+    def check_transferable(self) -> None:
+        """Raise an error if Python workers cannot read the rows, see `tasks`."""
+
     def read_available(self, query: str) -> None:
         """Let a query read nothing that comes after its next call of `latest_offset`."""
 

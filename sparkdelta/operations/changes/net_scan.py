@@ -83,7 +83,7 @@ class NetFileChanges(FileChanges):
     def _fast(self, state: TableState) -> TableState:
         """Return the state in the session that lists few files fastest."""
         log, engine = self.after.log, engine_of(self.after.log.spark)
-        if not engine.can("call back") or not self.are_few(self.max_driver_files):
+        if not self.are_few(self.max_driver_files):
             return state
         listing = engine.listing_session(compiles=not log.is_small)
         return replace(state, log=state.log.in_session(listing))

@@ -62,10 +62,8 @@ class IndexedFiles:
         kept = log.file_lists.find(key)
         if kept is not None:
             return cls(snapshot.version, kept)
-        engine = engine_of(log.spark)
-        if not engine.can("call back"):
-            return cls._of_state(snapshot, columns, is_short=True)
-        with engine.in_listing_session(compiles=not log.is_small) as session:
+        listing = engine_of(log.spark).in_listing_session(compiles=not log.is_small)
+        with listing as session:
             indexed = cls._of_state(snapshot.in_session(session), columns, is_short=True)
         if isinstance(indexed._files, pa.Table):
             log.file_lists.keep(key, indexed._files)

@@ -194,11 +194,8 @@ def read_stream(
         _check_change_feed(opened)
     if options.exclude_regex is not None:
         _check_regex(spark, options.exclude_regex)
-    source, engine = TableStream(opened, options), engine_of(spark)
-    if not engine.can("run stream functions"):
-        source.check_transferable()
     reopen = partial(_reopened, path, options, opened.version, partition_time_zone)
-    return engine.stream(source, reopen)
+    return engine_of(spark).stream(TableStream(opened, options), reopen)
 
 
 def _reopened(

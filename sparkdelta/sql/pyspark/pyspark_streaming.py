@@ -79,7 +79,7 @@ def foreach_batch(enable: Enable) -> Replacement:
         original: Original, writer: Builder, func: Callable[[DataFrame, int], None]
     ) -> Builder:
         spark = builders_of(writer).session_of(writer)
-        if is_enabled(spark) and not engine_of(spark).can("run stream functions"):
+        if is_enabled(spark):
             func = engine_of(spark).stream_function(_EnabledFunction(func, enable))
         return cast(Builder, original(writer, func))
 
@@ -94,7 +94,8 @@ class _EnabledFunction:
     enable: Enable
 
     def __call__(self, engine: SparkEngine, batch: DataFrame, number: int) -> None:
-        self.enable(engine.spark)
+        if not is_enabled(engine.spark):
+            self.enable(engine.spark)
         self.function(batch, number)
 
     def __reduce__(self) -> Any:

@@ -17,7 +17,6 @@ from sparkdelta.api.reading_and_writing import read_changes, read_delta
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
-from sparkdelta.base.spark.connect_late_rows import hold_late_rows, with_sent_conditions
 from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_builders import builders_of
@@ -205,12 +204,10 @@ class SparkSql:
             return self.run(" ".join(p if isinstance(p, str) else p.text for p in parts))
         # The filter makes it another query than one that the user may have cached: PySpark gives
         # DataFrames to SQL by views, and Spark uncaches the query of a view that is dropped.
-        is_sent = engine_of(self.spark).can("find rows when sent")  # else Spark passes conditions
-        frames = dict[str, DataFrame]()
+        engine, frames = engine_of(self.spark), dict[str, DataFrame]()
         for number, (relation, path) in enumerate(tables):
-            rows = self.rows_of(relation, path)
-            if is_sent:
-                rows = with_sent_conditions(rows, _row_conditions(relation, parts))
+            conditions = partial(_row_conditions, relation, parts)
+            rows = engine.with_conditions(self.rows_of(relation, path), conditions)
             frames[_NAME.format(number)] = rows.where("true")
         spots = [(relation, name) for (relation, _), name in zip(tables, frames, strict=True)]
         text = " ".join(
@@ -218,8 +215,7 @@ class SparkSql:
             for part in parts
         )
         result = self.run(text, **frames, **self.frames)
-        if is_sent:
-            hold_late_rows(result, [*frames.values(), *self.frames.values()])
+        engine.keep_sources(result, [*frames.values(), *self.frames.values()])
         return result
 
     def rows_of(self, relation: Relation, named: str | StoredView | None) -> DataFrame:

@@ -106,17 +106,18 @@ def loading_functions(
             if query is None:
                 raise
             sql = SparkSql(spark, run, {})
-            if not engine_of(spark).can("see plans") and _define_on_server(sql, query):
+            engine = engine_of(spark)
+            is_on_server = not engine.can("see plans")
+            if is_on_server and _define_on_server(sql, query):
                 return run("VALUES (0)").where("FALSE").select()
             with ExitStack() as undo:
                 functions = _Functions(sql, undo)
                 text = functions.loaded_text(query)
                 if not functions.names:
                     raise
-                if engine_of(spark).can("see plans"):  # which knows them from now on
-                    return run(text, *arguments, **named)
                 rows = run(text, *arguments, **named)
-                return engine_of(spark).rows_of_view(functions.renamed(rows))
+                # A classic session knows the functions from now on.
+                return engine.rows_of_view(functions.renamed(rows)) if is_on_server else rows
 
     return run_and_load
 

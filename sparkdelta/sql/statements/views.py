@@ -7,6 +7,7 @@ catalog and database, and the settings. Temporary views keep the plan.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -162,10 +163,11 @@ def _define_permanent(sql: SparkSql, text: Fragment) -> bool:
     rows = reading.query(query)
     # Only the columns count, and Spark takes the DataFrames in the query for temporary views.
     rows = sql.spark.createDataFrame([], rows.schema)
-    query_text = query.text if engine.can("see plans") else text_without_versions(reading, query)
     # Spark's parser does not resolve a name in IDENTIFIER.
-    statement = f"{text.whole[: first.start]}{view}{text.whole[end : query.start]}{query_text}"
-    engine.define_view(given, statement, rows, lambda: tables_of_text(reading, query))
+    beginning = f"{text.whole[: first.start]}{view}{text.whole[end : query.start]}"
+    without_versions = partial(text_without_versions, reading, query)
+    statement = beginning + engine.text_of_view(query.text, without_versions)
+    engine.define_view(given, statement, rows, partial(tables_of_text, reading, query))
     return True
 
 

@@ -171,11 +171,9 @@ class NewTable:
         """Register the name, with provider, location and comment, for the table that the block
         creates.
 
-        A catalog that takes managed tables only while they have no files gets the name first, and
-        loses it again if there is no log afterwards.
         """
         engine, name = engine_of(spark), self.name
-        is_first = name is not None and self.is_managed and engine.can("register empty tables")
+        is_first = name is not None and engine.names_before_files(is_managed=self.is_managed)
         if name is not None and is_first:
             engine.register_table(name, self.path, _PROVIDER, is_managed=True, comment=comment)
         try:

@@ -297,8 +297,9 @@ def require(
     stage
         Of the user's session.
     """
-    if engine_of(spark).can("move frames"):
-        with engine_of(spark).in_user_session(rows) as own:
+    moved = engine_of(spark).in_user_session(rows)
+    if moved is not None:
+        with moved as own:
             return require_condition(own, where)
     once = computed_once(rows, stage, _CHECKED)
     others = stage.read_rows(_CHECKED, rows.schema).filter(is_not_true(expression_of(where)))

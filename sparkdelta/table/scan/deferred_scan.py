@@ -150,7 +150,9 @@ class DeferredScan:
             options={**request.options, **PARQUET_OPTIONS},
             root=request.table_root,
         )
-        scanned = engine_of(self.spark).late_rows(relation, files.listing)
+        late_scans = engine_of(self.spark).late_scans
+        assert late_scans is not None
+        scanned = late_scans.late_rows(relation, files.listing)
         # In the text of filters, only its columns are qualified by this name.
         scanned = scanned.alias(qualifier_of(files.stored))
         if with_vectors:

@@ -123,6 +123,10 @@ class NativeScan:
         """True if rows are joined with their files, whether or not these have deletion vectors."""
         return self.request.wants_row_tracking or self.request.of_changes
 
+    @property
+    def _attaches_values(self) -> bool:
+        return engine_of(self.spark).can("attach partition values")
+
     def _layers(self, files: pa.Table) -> list[pa.Table]:
         """Return files grouped so that in each group a directory has one tuple of partition values.
 
@@ -130,8 +134,7 @@ class NativeScan:
         their files anyway, and where it would take too many groups, all stay in one.
         """
         names, joins_files = self._partition_names, self._joins_files
-        attaches = engine_of(self.spark).can("attach partition values")
-        if not names or not attaches or joins_files or _has_vectors(files):
+        if not names or not self._attaches_values or joins_files or _has_vectors(files):
             return [files]
         tuples = list(zip(*(files[name].to_pylist() for name in names), strict=True))
         layer_of: dict[tuple[str, tuple[str | None, ...]], int] = {}
@@ -306,7 +309,7 @@ class NativeScan:
         names = self._partition_names
         if not names or self._joins_files or is_hidden(files["file"][0].as_py()):
             return None
-        if not engine_of(self.spark).can("attach partition values"):
+        if not self._attaches_values:
             return None
         values = files.select(names).append_column(_DIRECTORY, _directories(files))
         distinct = values.group_by([*names, _DIRECTORY]).aggregate([])

@@ -47,8 +47,9 @@ def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame
     before
         The result for an earlier version; its columns stay usable where they still exist.
     """
-    if not engine_of(rows.sparkSession).can("see plans"):
-        return rows
     columns = StructType([StructField(f.name, as_nullable(f.dataType)) for f in rows.schema])
-    frame = rows.sparkSession.createDataFrame([], columns).alias(qualifier_of(columns))
+    frame = engine_of(rows.sparkSession).columns_frame(columns)
+    if frame is None:
+        return rows
+    frame = frame.alias(qualifier_of(columns))
     return frame if before is None else RowNames(frame=before).given_to(frame)

@@ -252,18 +252,20 @@ class Scan:
             return FileListingMode.MANY_FILES
         if self._vectors_at_most is None or self._vectors_at_most > MAX_PACKED_VECTORS:
             return FileListingMode.DELETION_VECTORS
-        engine = engine_of(self._state.log.spark)
-        if not engine.can("call back"):
-            is_late = engine.can("find rows when sent") and self.columns is None
-            return FileListingMode.SENT if is_late else FileListingMode.NO_CALLS
+        lateness = engine_of(self._state.log.spark).lateness
+        if lateness == "never" or (lateness == "sent" and self.columns is not None):
+            return FileListingMode.NO_CALLS
+        if lateness == "sent":
+            return FileListingMode.SENT
         if self._vectors_at_most and not self._reads_batches:
             return FileListingMode.ROW_READER  # each row would have a copy of its file's bitmap
         return FileListingMode.LATE
 
     @cached_property
     def _reads_batches(self) -> bool:
+        late_scans = engine_of(self._state.log.spark).late_scans
         request = self._request(self._tracking_columns, None)
-        return engine_of(self._state.log.spark).reads_batches(columns_with_bitmaps(request))
+        return late_scans is not None and late_scans.reads_batches(columns_with_bitmaps(request))
 
     def rows_with(
         self, *metadata_columns: MetadataColumn, among: Collection[str] | None = None

@@ -1,20 +1,18 @@
-"""The engines of both kinds of sessions: the same methods, and abilities by name."""
+"""The engines of both kinds of sessions: the same methods, and few abilities by name."""
 
 from __future__ import annotations
 
-from typing import Any, get_args
+import re
+from pathlib import Path
+from typing import get_args
 
-import pytest
-
+import sparkdelta
 from sparkdelta.base.spark.classic_engine import ClassicEngine
 from sparkdelta.base.spark.connect_engine import ConnectEngine
 from sparkdelta.base.spark.spark_engine import Ability
 
-OF_THE_JVM = {"java", "jvm", "problem_of_callbacks"}
-REQUIRED = {
-    "call back": ("in_listing_session", "late_rows", "listing_session", "reads_batches"),
-    "move frames": ("in_user_session",),
-}
+OF_THE_JVM = {"java", "jvm", "problem_of_callbacks", "late_rows", "reads_batches"}
+PACKAGE = Path(sparkdelta.__file__).parent
 
 
 def _public(engine: type) -> set[str]:
@@ -22,23 +20,14 @@ def _public(engine: type) -> set[str]:
 
 
 def test_both_engines_have_the_same_methods() -> None:
-    assert _public(ClassicEngine) - OF_THE_JVM == _public(ConnectEngine) - {"abilities"}
+    assert _public(ClassicEngine) - OF_THE_JVM == _public(ConnectEngine)
 
 
-@pytest.mark.parametrize("ability", REQUIRED)
-def test_a_method_is_refused_without_its_ability(ability: Any) -> None:
-    session: Any = None
-    engine = ConnectEngine(session)
-    assert not engine.can(ability)
-    for name in REQUIRED[ability]:
-        with pytest.raises(NotImplementedError, match=f"cannot {ability}"):
-            getattr(engine, name)()
-
-
-def test_each_ability_is_of_one_kind_of_session() -> None:
-    session: Any = None
-    classic, connect = ClassicEngine(session), ConnectEngine(session)
-    abilities = set(get_args(Ability)) - {"call back"}  # which depends on the Spark
-    assert {one for one in abilities if connect.can(one)} == {
-        one for one in abilities if not classic.can(one)
-    }
+def test_an_ability_is_asked_for_in_few_places() -> None:
+    places = [
+        f"{path.name}: {ability}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for ability in re.findall(r'[.]can[(]"([^"]+)"[)]', path.read_text(encoding="utf-8"))
+    ]
+    assert {place.partition(": ")[2] for place in places} == {*get_args(Ability)}
+    assert len(places) <= 10, places
