@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
@@ -17,6 +17,7 @@ from sparkdelta.base.jvm.jvm import singleton
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.scan.deferred_scan import LateFiles
 from sparkdelta.table.scan.query_versions import pin_version
+from tests.support.errors import raises
 from tests.support.spark_jobs import counted_jobs
 
 pytestmark = pytest.mark.classic("DataFrames of Spark Connect stay at their version")
@@ -122,8 +123,14 @@ def test_added_columns_are_left_out_and_other_changes_are_an_error(
     enabled.sql(f"INSERT INTO {name} VALUES (2, 'x')")
     assert [tuple(row) for row in rows.orderBy("id").collect()] == [(0,), (1,), (2,)]
     write_delta(enabled.sql("SELECT 'x' AS id"), table, mode="overwrite", overwrite_schema=True)
-    with pytest.raises(PySparkException, match="it has changed since the DataFrame or view was"):
+    with raises("DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS") as raised:
         rows.select("id").collect()
+    assert isinstance(raised.value, AnalysisException)
+
+
+def test_errors_of_spark_stay(enabled: SparkSession) -> None:
+    with pytest.raises(SparkRuntimeException, match="USER_RAISED_EXCEPTION"):
+        enabled.range(1).selectExpr("raise_error('[DELTA_NO_SUCH_CLASS] x')").collect()
 
 
 def test_a_table_that_was_deleted_and_created_again_is_followed(

@@ -101,7 +101,11 @@ def test_refused_methods_are_replaced_ones() -> None:
 
 
 def test_replaced_methods_are_of_the_classes_that_are_walked() -> None:
-    assert {key.partition(".")[0] for key in METHODS} == {*UNTOUCHED, "SparkSession"}
+    assert {key.partition(".")[0] for key in METHODS} == {
+        *UNTOUCHED,
+        "SparkSession",
+        "captured",
+    }
 
 
 def test_the_writer_of_a_merge_has_all_methods_of_pysparks() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -19,7 +20,7 @@ from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
-from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, from_message
 from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
@@ -309,6 +310,18 @@ def child_session(
     return enable_child(original(spark, *args, **kwargs), spark)
 
 
+def convert_exception(original: Original, exception: Any) -> PySparkException:
+    """Replace ``convert_exception``: an error of ours that a query got from the JVM, and that
+    delta-spark raises as an ``AnalysisException``, is one again.
+    """
+    converted: PySparkException = original(exception)
+    if isinstance(converted, SparkRuntimeException):
+        error = from_message(str(converted))
+        if isinstance(error, AnalysisException):
+            return error
+    return converted
+
+
 METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.analyzeTable": pyspark_catalog.analyze_table,
     "Catalog.cacheTable": pyspark_catalog.cache,
@@ -348,5 +361,6 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "SparkSession.newSession": child_session,
     "SparkSession.sql": sql,
     "SparkSession.table": table_of_session,
+    "captured.convert_exception": convert_exception,
 }
-"""The methods of an enabled session."""
+"""The methods of an enabled session; the last one is a function of classic Spark's."""
