@@ -143,6 +143,22 @@ def test_a_table_that_was_deleted_and_created_again_is_followed(
     assert _ids(rows) == [7]
 
 
+def test_persisted_rows_are_read_again_after_a_commit(enabled: SparkSession, table: str) -> None:
+    rows = enabled.read.format("delta").load(table).where("id >= 0").cache()
+    enabled.read.format("delta").load(table).persist().createOrReplaceTempView("persisted")
+    dropped = enabled.read.format("delta").load(table).where("id > 0").persist()
+    assert (rows.count(), enabled.table("persisted").count(), dropped.count()) == (2, 2, 1)
+    dropped.unpersist()
+    enabled.sql(f"INSERT INTO delta.`{table}` VALUES (2)")
+    assert (rows.count(), enabled.table("persisted").count()) == (3, 3)
+    assert rows.storageLevel.useMemory
+    assert not dropped.storageLevel.useMemory
+    enabled.catalog.clearCache()
+    DeltaTable.forPath(enabled, table).delete("id = 2")
+    assert rows.count() == 2
+    assert not rows.storageLevel.useMemory
+
+
 def test_a_query_reads_one_version_for_all_of_its_scans(
     enabled: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from sparkdelta.base.spark.session_settings import evolves_schemas, follow_setti
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, from_message
 from sparkdelta.operations.upkeep.catalog_entries import named
+from sparkdelta.operations.upkeep.persisted_frames import remember_persisted
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
@@ -303,6 +304,14 @@ def merge_into(original: Original, rows: DataFrame, table: str, condition: Colum
     )
 
 
+def persist(original: Original, rows: DataFrame, *args: Any, **kwargs: Any) -> DataFrame:
+    """Replace ``DataFrame.persist`` and ``DataFrame.cache``."""
+    persisted: DataFrame = original(rows, *args, **kwargs)
+    if is_enabled(rows.sparkSession):
+        remember_persisted(persisted)
+    return persisted
+
+
 def child_session(
     original: Original, spark: SparkSession, *args: Any, **kwargs: Any
 ) -> SparkSession:
@@ -339,7 +348,9 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.tableExists": pyspark_catalog.table_exists,
     "Catalog.truncateTable": pyspark_catalog.truncate,
     "Catalog.uncacheTable": pyspark_catalog.uncache,
+    "DataFrame.cache": persist,
     "DataFrame.mergeInto": merge_into,
+    "DataFrame.persist": persist,
     "DataFrameReader.changes": changes,
     "DataFrameReader.load": load,
     "DataFrameReader.table": table_of_reader,
