@@ -601,7 +601,7 @@ DELTA_VIOLATE_CONSTRAINT_WITH_VALUES 23001 ConstraintError
 DELTA_CAST_OVERFLOW_IN_TABLE_WRITE 22003 ConstraintError Arithmetic
     Nothing was committed: column {column} is {table_type}, and a row has a {row_type} value that is
     out of range. Correct the value, or use try_cast to write null instead.
-DELTA_CAST_INVALID_INPUT 22018 ConstraintError
+DELTA_CAST_INVALID_INPUT 22018 ConstraintError NumberFormat DateTime
     Nothing was committed: column {column} is {table_type}, and a {row_type} value of a row cannot
     be converted to it. Correct the value, or use try_cast to write null instead.
 DELTA_EXCEED_CHAR_VARCHAR_LIMIT 22001 ConstraintError
