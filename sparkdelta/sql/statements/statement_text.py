@@ -124,8 +124,9 @@ def run_sql(
             return _run_immediately(immediate, run, passed_on, again)
         statement, path = _statement(spark, parser)
         if statement is None:
-            if _inserts_into_delta(sql, parsed):
-                for insert in separate_inserts(parsed):
+            inserts = separate_inserts(parsed)
+            if inserts and _names_delta_table(sql, parsed, "INTO", "OVERWRITE"):
+                for insert in inserts:
                     again(run, insert, None, frames)
                 return no_rows(spark)
             script = None if refused else _script(sql, parsed)
@@ -293,12 +294,6 @@ def _script(sql: SparkSql, text: Fragment) -> Block | None:
         if names_one:
             raise
         return None
-
-
-def _inserts_into_delta(sql: SparkSql, text: Fragment) -> bool:
-    """Return True for ``FROM`` with INSERTs of which one is into a Delta table."""
-    is_from = text.tokens[0].is_word("FROM")
-    return is_from and _names_delta_table(sql, text, "INTO", "OVERWRITE")
 
 
 def _names_delta_table(sql: SparkSql, text: Fragment, *words: str) -> bool:
