@@ -159,6 +159,27 @@ def test_persisted_rows_are_read_again_after_a_commit(enabled: SparkSession, tab
     assert not rows.storageLevel.useMemory
 
 
+def test_cached_views_are_read_again_after_a_commit(enabled: SparkSession, table: str) -> None:
+    name = f"delta.`{table}`"
+    for view in ("by_sql", "by_catalog"):
+        enabled.read.format("delta").load(table).where("id > 0").createOrReplaceTempView(view)
+    try:
+        enabled.sql(f"CACHE TABLE of_query AS SELECT id + 1 AS id FROM {name} WHERE id > 0")
+        enabled.sql("CACHE TABLE by_sql")
+        enabled.catalog.cacheTable("by_catalog")
+        assert enabled.table("by_catalog").count() == 1
+        enabled.sql(f"INSERT INTO {name} VALUES (2)")
+        views = ("of_query", "by_sql", "by_catalog")
+        assert [_ids(enabled.table(view)) for view in views] == [[2, 3], [1, 2], [1, 2]]
+        assert all(map(enabled.catalog.isCached, views))
+        enabled.sql("UNCACHE TABLE of_query")
+        enabled.sql(f"INSERT INTO {name} VALUES (3)")
+        assert not enabled.catalog.isCached("of_query")
+    finally:
+        for view in ("of_query", "by_sql", "by_catalog"):
+            enabled.catalog.dropTempView(view)
+
+
 def test_a_query_reads_one_version_for_all_of_its_scans(
     enabled: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

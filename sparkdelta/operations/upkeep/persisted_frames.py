@@ -1,10 +1,10 @@
-"""DataFrames that a user has persisted: after a commit, Spark caches their rows anew, as it does
-for delta-spark's commits of the same application.
+"""DataFrames and temporary views that a user has persisted: after a commit, Spark caches their rows
+anew, as it does for delta-spark's commits of the same application.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.table.commit.transaction import CommittedTransaction
@@ -22,6 +22,13 @@ def remember_persisted(rows: DataFrame) -> None:
             _persisted.pop(key, None)
     if tables:
         _persisted[id(rows)] = rows, tables
+
+
+def remember_cached_view(spark: SparkSession, name: str) -> None:
+    """Remember a temporary view that was cached by its name, if it follows tables."""
+    rows = spark.table(name)
+    rows.is_cached = True
+    remember_persisted(rows)
 
 
 def persist_again(done: CommittedTransaction) -> None:

@@ -20,6 +20,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     StatementSyntaxError,
 )
+from sparkdelta.operations.upkeep.persisted_frames import remember_cached_view
 from sparkdelta.sql.grammar.parameters import (
     Arguments,
     bind_parameters,
@@ -138,7 +139,12 @@ def run_sql(
         raise refused or error from None
     if statement is None and not read:
         is_done = create_rename_or_drop_view(sql, parsed) or cache_or_uncache_view(sql, parsed)
-        return no_rows(spark) if is_done else passed_on()
+        if is_done:
+            return no_rows(spark)
+        rows, parser = passed_on(), Parser(parsed.whole, parsed.tokens)
+        if parser.accept("CACHE TABLE") or parser.accept("CACHE LAZY TABLE"):
+            remember_cached_view(spark, quoted_path(parser.name()))
+        return rows
     if refused is not None:
         raise refused
     if statement is None or path is None:
@@ -356,6 +362,8 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
         options = parser.since(place) if parser.place > place else ""
         parser.accept("AS")
         sql.query(parser.rest()).createOrReplaceTempView(name)
-        return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name} {options}")
+        done = sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name} {options}")
+        remember_cached_view(sql.spark, name)
+        return done
     is_done = create_or_alter_view(sql, text) or create_function(sql, text, read)
     return no_rows(sql.spark) if is_done else sql.spliced(read, text)
