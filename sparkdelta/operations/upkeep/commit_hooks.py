@@ -31,7 +31,7 @@ from sparkdelta.operations.upkeep.checksum_chain import add_checksum_of_commit
 from sparkdelta.operations.upkeep.checksum_writing import add_version_checksum
 from sparkdelta.operations.upkeep.log_compaction import compact
 from sparkdelta.operations.upkeep.metadata_cleanup import ENABLED, clean_metadata
-from sparkdelta.operations.upkeep.persisted_frames import persist_again
+from sparkdelta.operations.upkeep.persisted_rows import persist_again
 from sparkdelta.operations.upkeep.symlink_manifests import generate_manifests
 from sparkdelta.table.commit.transaction import CommittedTransaction
 

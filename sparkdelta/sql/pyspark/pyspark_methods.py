@@ -22,7 +22,7 @@ from sparkdelta.base.spark.session_settings import evolves_schemas, follow_setti
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, from_message
 from sparkdelta.operations.upkeep.catalog_entries import named
-from sparkdelta.operations.upkeep.persisted_frames import remember_persisted
+from sparkdelta.operations.upkeep.persisted_rows import remember_persisted
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows

@@ -20,7 +20,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     StatementSyntaxError,
 )
-from sparkdelta.operations.upkeep.persisted_frames import remember_cached_view
+from sparkdelta.operations.upkeep.persisted_rows import remember_cached_view
 from sparkdelta.sql.grammar.parameters import (
     Arguments,
     bind_parameters,
