@@ -68,13 +68,13 @@ DELTA_STATEMENT_SYNTAX 42601 StatementSyntaxError Parse
 DELTA_STATEMENT_NOT_SUPPORTED 0A000 TableError Parse UnsupportedOperation
     Cannot run the statement on Delta tables, as {statement} is not implemented; nothing was done,
     and README.md lists the statements that are.
-NOT_SUPPORTED_COMMAND_FOR_V2_TABLE 0A000 TableError
+NOT_SUPPORTED_COMMAND_FOR_V2_TABLE 0A000 TableError Analysis
     {statement} is not supported for v2 tables, and nothing was done: the log of a Delta table has
     what it would compute. Leave it out; see DESCRIBE EXTENDED and DESCRIBE DETAIL.
-DELTA_OPERATION_NOT_ALLOWED 0AKDC TableError
+DELTA_OPERATION_NOT_ALLOWED 0AKDC TableError Analysis
     Operation not allowed: `{operation}` is not supported for Delta tables, and nothing was done.
     DESCRIBE EXTENDED shows how the table is defined.
-INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED 42601 TableError
+INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED 42601 TableError Analysis
     The partition command is invalid, and nothing was done. Table {table} does not support partition
     management, because its log has its partitions. Read or change their rows by a condition.
 DELTA_INSERT_COLUMN_ARITY_MISMATCH 42802 TableError Analysis
@@ -601,7 +601,7 @@ DELTA_VIOLATE_CONSTRAINT_WITH_VALUES 23001 ConstraintError
 DELTA_CAST_OVERFLOW_IN_TABLE_WRITE 22003 ConstraintError Arithmetic
     Nothing was committed: column {column} is {table_type}, and a row has a {row_type} value that is
     out of range. Correct the value, or use try_cast to write null instead.
-DELTA_CAST_INVALID_INPUT 22018 ConstraintError
+DELTA_CAST_INVALID_INPUT 22018 ConstraintError NumberFormat DateTime
     Nothing was committed: column {column} is {table_type}, and a {row_type} value of a row cannot
     be converted to it. Correct the value, or use try_cast to write null instead.
 DELTA_EXCEED_CHAR_VARCHAR_LIMIT 22001 ConstraintError

@@ -125,6 +125,12 @@ def test_direct_calls_and_restored_errors_have_the_classes_of_their_condition():
     assert not isinstance(StorageError(path="/t", problem="p"), errors.AnalysisException)
 
 
+def test_a_value_that_cannot_be_cast_is_what_spark_raises_for_numbers_and_times():
+    error, _ = make("DELTA_CAST_INVALID_INPUT")
+    assert isinstance(error, errors.NumberFormatException)
+    assert isinstance(error, errors.DateTimeException)
+
+
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_an_error_survives_pickling(condition):
     error, _ = make(condition)

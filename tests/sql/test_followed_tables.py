@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
@@ -17,6 +17,7 @@ from sparkdelta.base.jvm.jvm import singleton
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.scan.deferred_scan import LateFiles
 from sparkdelta.table.scan.query_versions import pin_version
+from tests.support.errors import raises
 from tests.support.spark_jobs import counted_jobs
 
 pytestmark = pytest.mark.classic("DataFrames of Spark Connect stay at their version")
@@ -122,8 +123,14 @@ def test_added_columns_are_left_out_and_other_changes_are_an_error(
     enabled.sql(f"INSERT INTO {name} VALUES (2, 'x')")
     assert [tuple(row) for row in rows.orderBy("id").collect()] == [(0,), (1,), (2,)]
     write_delta(enabled.sql("SELECT 'x' AS id"), table, mode="overwrite", overwrite_schema=True)
-    with pytest.raises(PySparkException, match="it has changed since the DataFrame or view was"):
+    with raises("DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS") as raised:
         rows.select("id").collect()
+    assert isinstance(raised.value, AnalysisException)
+
+
+def test_errors_of_spark_stay(enabled: SparkSession) -> None:
+    with pytest.raises(SparkRuntimeException, match="USER_RAISED_EXCEPTION"):
+        enabled.range(1).selectExpr("raise_error('[DELTA_NO_SUCH_CLASS] x')").collect()
 
 
 def test_a_table_that_was_deleted_and_created_again_is_followed(
@@ -134,6 +141,43 @@ def test_a_table_that_was_deleted_and_created_again_is_followed(
     shutil.rmtree(table)
     write_delta(enabled.range(7, 8), table)
     assert _ids(rows) == [7]
+
+
+def test_persisted_rows_are_read_again_after_a_commit(enabled: SparkSession, table: str) -> None:
+    rows = enabled.read.format("delta").load(table).where("id >= 0").cache()
+    enabled.read.format("delta").load(table).persist().createOrReplaceTempView("persisted")
+    dropped = enabled.read.format("delta").load(table).where("id > 0").persist()
+    assert (rows.count(), enabled.table("persisted").count(), dropped.count()) == (2, 2, 1)
+    dropped.unpersist()
+    enabled.sql(f"INSERT INTO delta.`{table}` VALUES (2)")
+    assert (rows.count(), enabled.table("persisted").count()) == (3, 3)
+    assert rows.storageLevel.useMemory
+    assert not dropped.storageLevel.useMemory
+    enabled.catalog.clearCache()
+    DeltaTable.forPath(enabled, table).delete("id = 2")
+    assert rows.count() == 2
+    assert not rows.storageLevel.useMemory
+
+
+def test_cached_views_are_read_again_after_a_commit(enabled: SparkSession, table: str) -> None:
+    name = f"delta.`{table}`"
+    for view in ("by_sql", "by_catalog"):
+        enabled.read.format("delta").load(table).where("id > 0").createOrReplaceTempView(view)
+    try:
+        enabled.sql(f"CACHE TABLE of_query AS SELECT id + 1 AS id FROM {name} WHERE id > 0")
+        enabled.sql("CACHE TABLE by_sql")
+        enabled.catalog.cacheTable("by_catalog")
+        assert enabled.table("by_catalog").count() == 1
+        enabled.sql(f"INSERT INTO {name} VALUES (2)")
+        views = ("of_query", "by_sql", "by_catalog")
+        assert [_ids(enabled.table(view)) for view in views] == [[2, 3], [1, 2], [1, 2]]
+        assert all(map(enabled.catalog.isCached, views))
+        enabled.sql("UNCACHE TABLE of_query")
+        enabled.sql(f"INSERT INTO {name} VALUES (3)")
+        assert not enabled.catalog.isCached("of_query")
+    finally:
+        for view in ("of_query", "by_sql", "by_catalog"):
+            enabled.catalog.dropTempView(view)
 
 
 def test_a_query_reads_one_version_for_all_of_its_scans(

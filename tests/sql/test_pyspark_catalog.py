@@ -323,8 +323,9 @@ def test_refused_methods_raise_delta_errors(enabled: SparkSession, name: str) ->
         f"ALTER TABLE {name} DROP IF EXISTS PARTITION (v = 'a')": partitions,
         f"SHOW TABLE EXTENDED LIKE '{name}' PARTITION (v = 'a')": partitions,
     }.items():
-        with raises(condition):
+        with raises(condition) as raised:
             enabled.sql(text)
+        assert isinstance(raised.value, AnalysisException)
     path = enabled.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"]
     assert load_snapshot(enabled, path).version == 1
     assert enabled.sql(f"SHOW TABLE EXTENDED LIKE '{name}'").count() == 1

@@ -27,14 +27,14 @@ UNTOUCHED: Mapping[str, str] = {
     """,
     # The table is that of a reader before. writeTo names a table, and its writer looks it up.
     "DataFrame": """
-        agg alias approxQuantile asTable cache checkpoint coalesce colRegex collect columns corr
+        agg alias approxQuantile asTable checkpoint coalesce colRegex collect columns corr
         count cov createGlobalTempView createOrReplaceGlobalTempView createOrReplaceTempView
         createTempView crossJoin crosstab cube describe distinct drop dropDuplicates
         dropDuplicatesWithinWatermark drop_duplicates dropna dtypes exceptAll executionInfo exists
         explain fillna filter first foreach foreachPartition freqItems groupBy groupby groupingSets
         head hint inputFiles intersect intersectAll isEmpty isLocal isStreaming is_cached join
         lateralJoin limit localCheckpoint mapInArrow mapInPandas melt metadataColumn na
-        nearestByJoin observe offset orderBy pandas_api persist plot printSchema randomSplit rdd
+        nearestByJoin observe offset orderBy pandas_api plot printSchema randomSplit rdd
         registerTempTable repartition repartitionById repartitionByRange replace rollup
         sameSemantics sample sampleBy scalar schema select selectExpr semanticHash show sort
         sortWithinPartitions sparkSession sql_ctx stat storageLevel subtract summary tail take to
@@ -101,7 +101,11 @@ def test_refused_methods_are_replaced_ones() -> None:
 
 
 def test_replaced_methods_are_of_the_classes_that_are_walked() -> None:
-    assert {key.partition(".")[0] for key in METHODS} == {*UNTOUCHED, "SparkSession"}
+    assert {key.partition(".")[0] for key in METHODS} == {
+        *UNTOUCHED,
+        "SparkSession",
+        "captured",
+    }
 
 
 def test_the_writer_of_a_merge_has_all_methods_of_pysparks() -> None:

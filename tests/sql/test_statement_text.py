@@ -475,6 +475,12 @@ def test_from_with_several_inserts_fills_each_table(enabled: SparkSession, table
         assert _rows(sql("TABLE sql_high")) == [(2, 7), (3, 7)]
         sql(f"FROM {t} INSERT OVERWRITE sql_low SELECT id + 5 WHERE id = 0")
         assert _rows(sql("TABLE sql_low")) == [(5,)]
+        sql(
+            f"WITH w AS (SELECT id FROM {t}) FROM w INSERT OVERWRITE sql_low SELECT id + 6 "
+            "WHERE id = 1 INSERT INTO sql_high SELECT id, 8 WHERE id = 3"
+        )
+        assert _rows(sql("TABLE sql_low")) == [(7,)]
+        assert _rows(sql("SELECT id FROM sql_high WHERE n = 8")) == [(3,)]
     finally:
         sql("DROP TABLE IF EXISTS sql_low")
         sql("DROP TABLE IF EXISTS sql_high")

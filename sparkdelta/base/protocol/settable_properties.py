@@ -78,21 +78,24 @@ class RequestedProperties:
     writer_version: int | None = None
 
 
-def requested_properties(properties: Mapping[str, str]) -> RequestedProperties:
-    """Check the properties that a user sets for a new table.
+def requested_properties(
+    properties: Mapping[str, str], defaults: Mapping[str, str] | None = None
+) -> RequestedProperties:
+    """Check the properties that a user sets for a new table, and the defaults of others, of which
+    delta-spark does not compare the retention periods.
 
     Iceberg compatibility enables column mapping by name and, in version 3, row tracking, unless
     they are set; a table that a catalog manages has in-commit timestamps. A table that ignores the
     defaults of the protocol has the lowest versions that it needs, from 1 on.
     """
-    requested = changed_properties(properties)
+    requested = changed_properties(with_defaults(properties, defaults or {}))
     configuration = dict(requested.configuration)
     configuration |= needed_properties(configuration)
     spelled = {name.lower(): value for name, value in properties.items()}
     lowest = 1 if is_on(spelled, _IGNORE_DEFAULTS.lower()) else None
     if TableFeature.CATALOG_MANAGED in map(known_feature, requested.features):
         configuration.setdefault(ENABLE_IN_COMMIT_TIMESTAMPS, "true")
-    check_retention(configuration)
+    check_retention(changed_properties(properties).configuration)
     check_row_tracking(configuration)
     return replace(
         requested,

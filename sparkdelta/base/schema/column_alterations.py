@@ -73,7 +73,8 @@ def with_column(
 
     def added(struct: StructType) -> StructType:
         _check_new(struct, (*parent, field.name))
-        return _placed(struct.fields, field, position or Position(struct.names[-1]))
+        last = Position(struct.names[-1] if struct.names else None)
+        return _placed(struct.fields, field, position or last)
 
     return _with_struct(schema, parent, added)
 

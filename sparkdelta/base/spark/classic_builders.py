@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from pyspark.errors.exceptions import captured
 from pyspark.sql import SparkSession, readwriter
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -25,10 +26,11 @@ class ClassicBuilders:
     Attributes
     ----------
     classes
-        The classes with methods that `enabled_sessions` replaces, by their names in PySpark.
+        The classes and modules with methods that `enabled_sessions` replaces, by their names in
+        PySpark.
     """
 
-    classes: ClassVar[Mapping[str, type]] = {
+    classes: ClassVar[Mapping[str, Any]] = {
         "Catalog": Catalog,
         "DataFrame": ClassicDataFrame,
         "DataFrameReader": readwriter.DataFrameReader,
@@ -37,6 +39,7 @@ class ClassicBuilders:
         "DataStreamReader": streaming.DataStreamReader,
         "DataStreamWriter": streaming.DataStreamWriter,
         "SparkSession": SparkSession,
+        "captured": captured,
     }
 
     def session_of(self, builder: Builder) -> SparkSession:

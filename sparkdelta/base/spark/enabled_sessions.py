@@ -34,7 +34,7 @@ _parents: weakref.WeakKeyDictionary[SparkSession, SparkSession] = weakref.WeakKe
 _synced: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 """The sessions whose commits describe tables in the session catalog, too."""
 
-_originals: dict[tuple[type, str], Original] = {}
+_originals: dict[tuple[Any, str], Original] = {}
 _lock = threading.Lock()
 
 
@@ -87,7 +87,8 @@ def enable_session(
     with _lock:
         for qualified, replacement in methods.items():
             owner, _, name = qualified.partition(".")
-            _replace(builders.classes[owner], name, replacement)
+            if owner in builders.classes:
+                _replace(builders.classes[owner], name, replacement)
         _sessions.add(spark)
         if sync_catalog:
             _synced.add(spark)
@@ -126,14 +127,14 @@ def sparks_own(owner: type, name: str) -> Original:
     return _originals.get((owner, name)) or getattr(owner, name)
 
 
-def _replace(owner: type, name: str, replacement: Replacement) -> None:
+def _replace(owner: Any, name: str, replacement: Replacement) -> None:
     if (owner, name) in _originals or not hasattr(owner, name):  # a method of later versions
         return
     original = getattr(owner, name)
 
     @functools.wraps(original)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return replacement(original, self, *args, **kwargs)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return replacement(original, *args, **kwargs)
 
     setattr(owner, name, method)
     _originals[owner, name] = original

@@ -1,6 +1,6 @@
 """Maintenance that follows a commit: its version checksum, and as the table's properties say
 symlink manifests, a log compaction, a checkpoint, a cleanup of the log, its description in the
-session catalog, a compaction of files.
+session catalog, a compaction of files. Rows that Spark has cached are read again.
 
 None of it is part of the commit, and no failure in it undoes the commit.
 
@@ -31,6 +31,7 @@ from sparkdelta.operations.upkeep.checksum_chain import add_checksum_of_commit
 from sparkdelta.operations.upkeep.checksum_writing import add_version_checksum
 from sparkdelta.operations.upkeep.log_compaction import compact
 from sparkdelta.operations.upkeep.metadata_cleanup import ENABLED, clean_metadata
+from sparkdelta.operations.upkeep.persisted_rows import persist_again
 from sparkdelta.operations.upkeep.symlink_manifests import generate_manifests
 from sparkdelta.table.commit.transaction import CommittedTransaction
 
@@ -50,6 +51,7 @@ def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> N
         True if small files are compacted, too, where the table asks for it.
     """
     steps = {
+        "cached rows": persist_again,
         "version checksum": _write_checksum,
         "symlink manifests": _write_manifests,
         "log compaction": _compact_log,

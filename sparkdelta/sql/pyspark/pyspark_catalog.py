@@ -24,6 +24,7 @@ from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_ena
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.upkeep.catalog_entries import named
+from sparkdelta.operations.upkeep.persisted_rows import remember_cached_view
 from sparkdelta.sql.grammar.statement_grammar import no_v2_command, not_allowed
 from sparkdelta.sql.statements.cached_tables import cache_table, is_cached, uncache_table
 from sparkdelta.sql.statements.cached_views import CachedView
@@ -267,6 +268,8 @@ def cache(
         view.cache(storageLevel)
     else:
         original(catalog, tableName, *given)
+        if is_enabled(catalog._sparkSession):
+            remember_cached_view(catalog._sparkSession, tableName)
 
 
 def uncache(original: Original, catalog: Catalog, tableName: str) -> None:

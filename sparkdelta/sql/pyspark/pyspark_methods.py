@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -19,8 +20,9 @@ from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
-from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, from_message
 from sparkdelta.operations.upkeep.catalog_entries import named
+from sparkdelta.operations.upkeep.persisted_rows import remember_persisted
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
@@ -302,11 +304,31 @@ def merge_into(original: Original, rows: DataFrame, table: str, condition: Colum
     )
 
 
+def persist(original: Original, rows: DataFrame, *args: Any, **kwargs: Any) -> DataFrame:
+    """Replace ``DataFrame.persist`` and ``DataFrame.cache``."""
+    persisted: DataFrame = original(rows, *args, **kwargs)
+    if is_enabled(rows.sparkSession):
+        remember_persisted(persisted)
+    return persisted
+
+
 def child_session(
     original: Original, spark: SparkSession, *args: Any, **kwargs: Any
 ) -> SparkSession:
     """Replace ``SparkSession.newSession`` and ``SparkSession.cloneSession``."""
     return enable_child(original(spark, *args, **kwargs), spark)
+
+
+def convert_exception(original: Original, exception: Any) -> PySparkException:
+    """Replace ``convert_exception``: an error of ours that a query got from the JVM, and that
+    delta-spark raises as an ``AnalysisException``, is one again.
+    """
+    converted: PySparkException = original(exception)
+    if isinstance(converted, SparkRuntimeException):
+        error = from_message(str(converted))
+        if isinstance(error, AnalysisException):
+            return error
+    return converted
 
 
 METHODS: Mapping[str, Callable[..., Any]] = {
@@ -326,7 +348,9 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.tableExists": pyspark_catalog.table_exists,
     "Catalog.truncateTable": pyspark_catalog.truncate,
     "Catalog.uncacheTable": pyspark_catalog.uncache,
+    "DataFrame.cache": persist,
     "DataFrame.mergeInto": merge_into,
+    "DataFrame.persist": persist,
     "DataFrameReader.changes": changes,
     "DataFrameReader.load": load,
     "DataFrameReader.table": table_of_reader,
@@ -348,5 +372,6 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "SparkSession.newSession": child_session,
     "SparkSession.sql": sql,
     "SparkSession.table": table_of_session,
+    "captured.convert_exception": convert_exception,
 }
-"""The methods of an enabled session."""
+"""The methods of an enabled session; the last one is a function of classic Spark's."""

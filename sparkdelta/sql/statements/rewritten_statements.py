@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -30,21 +31,24 @@ _COMMANDS = {
 
 def separate_inserts(text: Fragment) -> list[str]:
     """Return the statements of ``FROM t INSERT ... SELECT ... INSERT ... SELECT ...``, each with
-    the FROM of its own; none if a text is something else.
+    the FROM of its own, and with the queries of WITH; none if a text is something else.
     """
-    tokens, starts = text.tokens, list(_top_level(text, "INSERT"))
-    if not tokens[0].is_word("FROM") or not starts:
+    tokens = text.tokens
+    if not tokens[0].is_word("FROM", "WITH"):
         return []
-    source = text.whole[text.start : tokens[starts[0]].start]
+    starts, source = list(_top_level(text, "INSERT")), next(_top_level(text, "FROM"), len(tokens))
+    if not starts or source > starts[0]:
+        return []
+    heads = (text.start, tokens[source].start, tokens[starts[0]].start)
+    queries, rows = (text.whole[start:end] for start, end in pairwise(heads))
     statements = list[str]()
-    for start, after in zip(starts, [*starts[1:], len(tokens) - 1], strict=True):
-        queries = [number for number in _top_level(text, "SELECT") if start < number < after]
-        if not queries:
+    for start, after in pairwise([*starts, len(tokens) - 1]):
+        selects = [number for number in _top_level(text, "SELECT") if start < number < after]
+        if not selects:
             return []
-        insert, query = tokens[start].start, tokens[queries[0]].start
-        statements.append(
-            f"{text.whole[insert:query]} {source} {text.whole[query : tokens[after].start]}"
-        )
+        places = (tokens[each].start for each in (start, selects[0], after))
+        insert, select = (text.whole[start:end] for start, end in pairwise(places))
+        statements.append(f"{queries} {insert} {rows} {select}")
     return statements
 
 

@@ -20,6 +20,7 @@ from sparkdelta.exceptions import (
     InvalidArgumentError,
     StatementSyntaxError,
 )
+from sparkdelta.operations.upkeep.persisted_rows import remember_cached_view
 from sparkdelta.sql.grammar.parameters import (
     Arguments,
     bind_parameters,
@@ -124,8 +125,9 @@ def run_sql(
             return _run_immediately(immediate, run, passed_on, again)
         statement, path = _statement(spark, parser)
         if statement is None:
-            if _inserts_into_delta(sql, parsed):
-                for insert in separate_inserts(parsed):
+            inserts = separate_inserts(parsed)
+            if inserts and _names_delta_table(sql, parsed, "INTO", "OVERWRITE"):
+                for insert in inserts:
                     again(run, insert, None, frames)
                 return no_rows(spark)
             script = None if refused else _script(sql, parsed)
@@ -137,7 +139,12 @@ def run_sql(
         raise refused or error from None
     if statement is None and not read:
         is_done = create_rename_or_drop_view(sql, parsed) or cache_or_uncache_view(sql, parsed)
-        return no_rows(spark) if is_done else passed_on()
+        if is_done:
+            return no_rows(spark)
+        rows, parser = passed_on(), Parser(parsed.whole, parsed.tokens)
+        if parser.accept("CACHE TABLE") or parser.accept("CACHE LAZY TABLE"):
+            remember_cached_view(spark, quoted_path(parser.name()))
+        return rows
     if refused is not None:
         raise refused
     if statement is None or path is None:
@@ -295,12 +302,6 @@ def _script(sql: SparkSql, text: Fragment) -> Block | None:
         return None
 
 
-def _inserts_into_delta(sql: SparkSql, text: Fragment) -> bool:
-    """Return True for ``FROM`` with INSERTs of which one is into a Delta table."""
-    is_from = text.tokens[0].is_word("FROM")
-    return is_from and _names_delta_table(sql, text, "INTO", "OVERWRITE")
-
-
 def _names_delta_table(sql: SparkSql, text: Fragment, *words: str) -> bool:
     """Return True if the name of a Delta table, or of a permanent view that reads one, follows one
     of some keywords.
@@ -361,6 +362,8 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
         options = parser.since(place) if parser.place > place else ""
         parser.accept("AS")
         sql.query(parser.rest()).createOrReplaceTempView(name)
-        return sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name} {options}")
+        done = sql.run(f"CACHE {'LAZY ' if is_lazy else ''}TABLE {name} {options}")
+        remember_cached_view(sql.spark, name)
+        return done
     is_done = create_or_alter_view(sql, text) or create_function(sql, text, read)
     return no_rows(sql.spark) if is_done else sql.spliced(read, text)

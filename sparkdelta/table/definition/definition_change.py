@@ -35,7 +35,6 @@ from sparkdelta.base.protocol.protocol_upgrades import (
 from sparkdelta.base.protocol.settable_properties import (
     FEATURE,
     requested_properties,
-    with_defaults,
     without_comment,
 )
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
@@ -184,7 +183,7 @@ def _described_table(
     description: TableDescription, before: TableConfiguration | None
 ) -> DefinitionChange:
     others, comment = without_comment(description.properties)
-    requested = requested_properties(with_defaults(others, default_properties()))
+    requested = requested_properties(others, default_properties())
     schema = without_ids(StructType(list(description.columns)))  # they may be another table's
     mapping_mode = requested.configuration.get(COLUMN_MAPPING_MODE, "none").lower()
     if schema.fields:  # else they are added later

@@ -37,6 +37,14 @@ def following_mark(table_root: str, version: Version) -> Mapping[str, str]:
     return {_MARK: f"{version}{_AND_LATER} {table_root}"}
 
 
+def followed_tables(rows: DataFrame) -> frozenset[str]:
+    """Return the roots of the tables that rows follow."""
+    marks = (
+        mark.partition(" ") for mark in engine_of(rows.sparkSession).read_options_named(rows, _MARK)
+    )
+    return frozenset(root for version, _, root in marks if version.endswith(_AND_LATER))
+
+
 @dataclass(frozen=True, slots=True)
 class TablesRead:
     """The tables that rows are made from, as the operation reads them that the rows are for.

@@ -44,6 +44,15 @@ def test_the_defaults_of_the_protocol_are_ignored():
     assert requested_properties({"delta.ignoreProtocolDefaults": "false"}) == RequestedProperties()
 
 
+def test_defaults_may_keep_log_files_for_a_shorter_time_than_data_files():
+    short = {"delta.logRetentionDuration": "interval 3 days"}
+    assert requested_properties({}, short).configuration == short
+    with raises("DELTA_ILLEGAL_OPTION"):
+        requested_properties(short)
+    with raises("DELTA_ILLEGAL_OPTION"):
+        requested_properties({}, {"delta.logRetentionDuration": "x"})
+
+
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [

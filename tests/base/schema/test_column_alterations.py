@@ -62,6 +62,10 @@ def test_a_new_column(parent, position, wanted):
     assert wanted in shown(with_column(SCHEMA, parent, NEW, position))
 
 
+def test_the_first_column_of_a_table_without_columns():
+    assert with_column(StructType(), (), NEW, None) == StructType([NEW])
+
+
 @pytest.mark.parametrize(
     ("parent", "name", "position", "error"),
     [
