@@ -4,24 +4,61 @@ anew, as it does for delta-spark's commits of the same application.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.scan.read_provenance import followed_tables
 
-_persisted: dict[int, tuple[DataFrame, frozenset[str]]] = {}
-"""The persisted DataFrames that follow tables, and the roots of these, by their ids."""
+
+@dataclass(frozen=True, slots=True)
+class _Persisted:
+    """A persisted DataFrame that follows tables.
+
+    Attributes
+    ----------
+    tables
+        The roots of the tables.
+    again
+        Lets Spark cache its rows anew.
+    """
+
+    rows: DataFrame
+    tables: frozenset[str]
+    again: Callable[[], object]
 
 
-def remember_persisted(rows: DataFrame) -> None:
-    """Remember a DataFrame that was persisted, if it follows tables."""
-    tables = followed_tables(rows) if engine_of(rows.sparkSession).can("call back") else None
-    for key, (other, _) in list(_persisted.items()):
-        if not other.is_cached:
+_persisted: dict[int, _Persisted] = {}
+"""By the ids of the DataFrames."""
+
+
+def remember_persisted(rows: DataFrame, again: Callable[[], object] | None = None) -> None:
+    """Remember a DataFrame that was persisted, if it follows tables.
+
+    Parameters
+    ----------
+    again
+        Lets Spark cache its rows anew after a commit; by default, they are persisted again.
+    """
+    tables = followed_tables(rows) if engine_of(rows.sparkSession).late_scans is not None else None
+    for key, other in list(_persisted.items()):
+        if not other.rows.is_cached:
             _persisted.pop(key, None)
     if tables:
-        _persisted[id(rows)] = rows, tables
+        _persisted[id(rows)] = _Persisted(rows, tables, again or partial(_persist_again, rows))
+
+
+def _persist_again(rows: DataFrame) -> None:
+    level = rows.storageLevel
+    rows.unpersist()
+    with suppress(DeltaError):  # the columns have changed, which queries on the rows report
+        rows.persist(level)
 
 
 def remember_cached_view(spark: SparkSession, name: str) -> None:
@@ -33,13 +70,13 @@ def remember_cached_view(spark: SparkSession, name: str) -> None:
 
 def persist_again(done: CommittedTransaction) -> None:
     """Let Spark cache the rows of a table's persisted DataFrames anew, once they are asked for."""
-    if not engine_of(done.spark).can("call back"):
+    if engine_of(done.spark).late_scans is None:
         return
     context = done.spark.sparkContext
-    for key, (rows, tables) in list(_persisted.items()):
-        if rows.sparkSession.sparkContext is not context or not rows.is_cached:
+    for key, one in list(_persisted.items()):
+        if one.rows.sparkSession.sparkContext is not context or not one.rows.is_cached:
             _persisted.pop(key, None)
-        elif done.store.table_root in tables:
-            level = rows.storageLevel
+        elif done.store.table_root in one.tables:
+            level = one.rows.storageLevel
             if level.useMemory or level.useDisk:  # else the whole cache was cleared
-                rows.unpersist().persist(level)
+                one.again()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
@@ -20,6 +21,7 @@ from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.operations.upkeep.persisted_rows import remember_persisted
 from sparkdelta.table.listing.listing import open_log
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -46,10 +48,15 @@ class _CachedTable:
 
     @classmethod
     def of(cls, snapshot: Snapshot, level: StorageLevel | None) -> _CachedTable:
-        """Mark the rows of a snapshot as cached; Spark caches them when a query reads them."""
-        rows = snapshot.scan().to_df()
+        """Mark the rows of a table as cached; Spark caches them when a query reads them.
+
+        DataFrames that are made of them follow the table.
+        """
+        rows = snapshot.following().to_df()
         rows = rows.persist() if level is None else rows.persist(level)
-        return cls(snapshot.path, snapshot.version, snapshot.metadata.id, rows)
+        table = cls(snapshot.path, snapshot.version, snapshot.metadata.id, rows)
+        remember_persisted(rows, partial(_cache_latest, table))
+        return table
 
     def is_of(self, spark: SparkSession) -> bool:
         """Return True if the session, or the one that it was cloned from, cached the table."""
@@ -163,6 +170,11 @@ def _latest(table: _CachedTable, snapshot: Snapshot) -> _CachedTable:
     newer = _CachedTable.of(snapshot, level)
     _cached.append(newer)
     return newer
+
+
+def _cache_latest(table: _CachedTable) -> None:
+    """Cache the rows of the latest version in the place of others."""
+    _latest(table, load_snapshot(table.rows.sparkSession, table.root))
 
 
 def _drop(table: _CachedTable) -> None:
