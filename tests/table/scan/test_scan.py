@@ -73,6 +73,7 @@ def test_a_full_scan_is_sparks_own(spark: SparkSession, table: Path) -> None:
         assert re.findall(part, scan) == re.findall(part, wanted)
 
 
+@pytest.mark.classic("counts calls of the JVM")
 def test_calls_of_the_jvm_do_not_grow_with_the_files(spark: SparkSession, table: Path) -> None:
     """A call takes as long as to ask a local disk for a file: 100,000 took minutes."""
     create(table, *(write_data(table, f"f{n}", ids(0, 3)) for n in range(50)))
@@ -83,6 +84,7 @@ def test_calls_of_the_jvm_do_not_grow_with_the_files(spark: SparkSession, table:
     assert more < 200, "calls for 200 more files"
 
 
+@pytest.mark.classic("looks into an RDD, which Spark Connect lacks")
 def test_tuning_settings_of_the_user_apply_to_scans(spark: SparkSession, table: Path) -> None:
     create(table, *(write_data(table, f"f{n}", ids(0, 1000)) for n in range(8)))
     usual = read_delta(spark, str(table)).rdd.getNumPartitions()
