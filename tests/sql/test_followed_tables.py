@@ -19,8 +19,6 @@ from sparkdelta.table.scan.deferred_scan import LateFiles
 from sparkdelta.table.scan.query_versions import pin_version
 from tests.support.spark_jobs import counted_jobs
 
-pytestmark = pytest.mark.classic("DataFrames of Spark Connect stay at their version")
-
 _VECTORS = {"delta.enableDeletionVectors": "true"}
 
 
@@ -54,6 +52,7 @@ def test_dataframes_see_later_commits(enabled: SparkSession, table: str, made: s
     assert rows.count() == 4
 
 
+@pytest.mark.classic("looks into the JVM")
 def test_queries_of_an_earlier_application_pin_no_version(
     enabled: SparkSession, table: str
 ) -> None:
@@ -68,13 +67,17 @@ def test_queries_of_an_earlier_application_pin_no_version(
     assert _ids(rows) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.classic("temporary views stay at their version on Spark Connect")
 def test_views_see_later_commits(enabled: SparkSession, table: str) -> None:
     enabled.sql(f"CREATE OR REPLACE TEMP VIEW followed AS SELECT id FROM delta.`{table}`")
+    enabled.sql(f"CREATE OR REPLACE TEMP VIEW of_path USING delta OPTIONS (path '{table}')")
     enabled.table(f"delta.`{table}`").createOrReplaceGlobalTempView("followed")
     write_delta(enabled.range(2, 3), table, mode="append")
     assert _ids(enabled.table("followed")) == [0, 1, 2]
+    assert _ids(enabled.table("of_path")) == [0, 1, 2]
     assert _ids(enabled.sql("SELECT * FROM global_temp.followed")) == [0, 1, 2]
-    enabled.catalog.dropTempView("followed")
+    for name in ("followed", "of_path"):
+        enabled.catalog.dropTempView(name)
     enabled.catalog.dropGlobalTempView("followed")
 
 
@@ -136,6 +139,7 @@ def test_a_table_that_was_deleted_and_created_again_is_followed(
     assert _ids(rows) == [7]
 
 
+@pytest.mark.classic("commits while a classic session plans a query")
 def test_a_query_reads_one_version_for_all_of_its_scans(
     enabled: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +217,7 @@ def test_a_write_of_cached_rows_of_an_old_version_is_refused(
     assert read_delta(enabled, table).count() == 4
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_following_starts_no_further_job(enabled: SparkSession, table: str) -> None:
     pinned, rows = read_delta(enabled, table), enabled.read.format("delta").load(table)
     counts = []
