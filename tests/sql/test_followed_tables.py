@@ -102,6 +102,7 @@ def test_a_later_deletion_vector_is_applied(enabled: SparkSession, table_path: s
     assert rows.where("id = 3").count() == 0
 
 
+@pytest.mark.classic("plans of Spark Connect have their vectors when they are sent")
 def test_later_vectors_that_the_plan_cannot_apply_are_an_error(
     enabled: SparkSession, table: str
 ) -> None:
@@ -175,6 +176,7 @@ def _append_by_another_engine(table: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.classic("temporary views stay at their version on Spark Connect")
 def test_rows_of_an_altered_target_are_inserted_and_merged(
     enabled: SparkSession, table: str
 ) -> None:
