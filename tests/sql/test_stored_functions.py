@@ -60,7 +60,7 @@ def test_permanent_functions_call_others_and_serve_views(
     enabled.sql(f"{create}.biggest() RETURNS INT RETURN (SELECT max(id) FROM {numbers})")
     enabled.sql(f"{create}.next_id(step INT) RETURNS INT RETURN {_DATABASE}.biggest() + step")
     enabled.sql(
-        f"{create}.ids_from(low INT) RETURNS TABLE (id INT) "
+        f"{create}.numbers_from(low INT) RETURNS TABLE (id INT) "
         f"RETURN SELECT n.id FROM {numbers} AS n WHERE n.id >= low"
     )
     enabled.sql(
@@ -70,7 +70,7 @@ def test_permanent_functions_call_others_and_serve_views(
     assert _first(other, f"SELECT {_DATABASE}.next_id(10)") == (12,)
     assert _first(other, f"SELECT sum(id) FROM {_DATABASE}.next_ids") == (7,)
     other.sql(f"USE {_DATABASE}")  # Spark 4.0 takes no database here
-    assert _first(other, "SELECT count(*) FROM ids_from(2)") == (1,)
+    assert _first(other, "SELECT count(*) FROM numbers_from(2)") == (1,)
 
 
 def test_permanent_functions_are_replaced_and_dropped(enabled: SparkSession, numbers: str) -> None:
