@@ -223,12 +223,16 @@ def test_the_change_data_feed(spark: SparkSession, table_path: str) -> None:
 def test_adverse_settings(spark: SparkSession, table_path: str, values: Mapping[str, str]) -> None:
     """Values at the limits of their types, in the rows and as partition values."""
     rows = spark.sql("""
-        SELECT id, moment AS aMoment, moment AS p, CAST(moment AS TIMESTAMP_NTZ) AS local,
-            CAST(moment AS DATE) AS Day, X'C3FF' AS bytes, named_struct('a.B', id, 'ü', '😀') AS s,
+        SELECT id, moment AS aMoment, moment AS p, local, day AS Day, X'C3FF' AS bytes,
+            named_struct('a.B', id, 'ü', '😀') AS s,
             CAST('12345678901234567890123456789012345.678' AS DECIMAL(38, 3)) AS number
-        FROM VALUES (0, TIMESTAMP'0001-01-01 00:00:00.000001Z'),
-            (1, TIMESTAMP'1883-11-18 12:03:57Z'), (2, TIMESTAMP'9999-12-31 23:59:59.999999Z')
-            AS v(id, moment)""")
+        FROM VALUES (0, TIMESTAMP'0001-01-01 00:00:00.000001Z',
+                TIMESTAMP_NTZ'0001-01-01 00:00:00.000001', DATE'0001-01-01'),
+            (1, TIMESTAMP'1883-11-18 12:03:57Z',
+                TIMESTAMP_NTZ'1883-11-18 12:03:57', DATE'1883-11-18'),
+            (2, TIMESTAMP'9999-12-31 23:59:59.999999Z',
+                TIMESTAMP_NTZ'9999-12-31 23:59:59.999999', DATE'9999-12-31')
+            AS v(id, moment, local, day)""")
     expected = texts(rows)
     properties = {"delta.enableChangeDataFeed": "true"}
     with settings(spark, values):
