@@ -20,8 +20,6 @@ from sparkdelta.table.scan.query_versions import pin_version
 from tests.support.errors import raises
 from tests.support.spark_jobs import counted_jobs
 
-pytestmark = pytest.mark.classic("DataFrames of Spark Connect stay at their version")
-
 _VECTORS = {"delta.enableDeletionVectors": "true"}
 
 
@@ -55,6 +53,7 @@ def test_dataframes_see_later_commits(enabled: SparkSession, table: str, made: s
     assert rows.count() == 4
 
 
+@pytest.mark.classic("looks into the JVM")
 def test_queries_of_an_earlier_application_pin_no_version(
     enabled: SparkSession, table: str
 ) -> None:
@@ -69,13 +68,17 @@ def test_queries_of_an_earlier_application_pin_no_version(
     assert _ids(rows) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.classic("temporary views stay at their version on Spark Connect")
 def test_views_see_later_commits(enabled: SparkSession, table: str) -> None:
     enabled.sql(f"CREATE OR REPLACE TEMP VIEW followed AS SELECT id FROM delta.`{table}`")
+    enabled.sql(f"CREATE OR REPLACE TEMP VIEW of_path USING delta OPTIONS (path '{table}')")
     enabled.table(f"delta.`{table}`").createOrReplaceGlobalTempView("followed")
     write_delta(enabled.range(2, 3), table, mode="append")
     assert _ids(enabled.table("followed")) == [0, 1, 2]
+    assert _ids(enabled.table("of_path")) == [0, 1, 2]
     assert _ids(enabled.sql("SELECT * FROM global_temp.followed")) == [0, 1, 2]
-    enabled.catalog.dropTempView("followed")
+    for name in ("followed", "of_path"):
+        enabled.catalog.dropTempView(name)
     enabled.catalog.dropGlobalTempView("followed")
 
 
@@ -100,6 +103,7 @@ def test_a_later_deletion_vector_is_applied(enabled: SparkSession, table_path: s
     assert rows.where("id = 3").count() == 0
 
 
+@pytest.mark.classic("plans of Spark Connect have their vectors when they are sent")
 def test_later_vectors_that_the_plan_cannot_apply_are_an_error(
     enabled: SparkSession, table: str
 ) -> None:
@@ -143,6 +147,7 @@ def test_a_table_that_was_deleted_and_created_again_is_followed(
     assert _ids(rows) == [7]
 
 
+@pytest.mark.classic("DataFrames that Spark Connect caches keep their rows")
 def test_persisted_rows_are_read_again_after_a_commit(enabled: SparkSession, table: str) -> None:
     rows = enabled.read.format("delta").load(table).where("id >= 0").cache()
     enabled.read.format("delta").load(table).persist().createOrReplaceTempView("persisted")
@@ -159,6 +164,7 @@ def test_persisted_rows_are_read_again_after_a_commit(enabled: SparkSession, tab
     assert not rows.storageLevel.useMemory
 
 
+@pytest.mark.classic("DataFrames that Spark Connect caches keep their rows")
 def test_cached_views_are_read_again_after_a_commit(enabled: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     for view in ("by_sql", "by_catalog"):
@@ -180,6 +186,7 @@ def test_cached_views_are_read_again_after_a_commit(enabled: SparkSession, table
             enabled.catalog.dropTempView(view)
 
 
+@pytest.mark.classic("commits while a classic session plans a query")
 def test_a_query_reads_one_version_for_all_of_its_scans(
     enabled: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +222,7 @@ def _append_by_another_engine(table: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.classic("temporary views stay at their version on Spark Connect")
 def test_rows_of_an_altered_target_are_inserted_and_merged(
     enabled: SparkSession, table: str
 ) -> None:
@@ -257,6 +265,7 @@ def test_a_write_of_cached_rows_of_an_old_version_is_refused(
     assert read_delta(enabled, table).count() == 4
 
 
+@pytest.mark.classic("counts Spark's jobs")
 def test_following_starts_no_further_job(enabled: SparkSession, table: str) -> None:
     pinned, rows = read_delta(enabled, table), enabled.read.format("delta").load(table)
     counts = []

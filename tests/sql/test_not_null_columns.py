@@ -90,12 +90,18 @@ def test_schemas_say_not_null_as_the_table_does(
         enabled.read.format("delta").load(table_path),
         enabled.read.format("delta").option("versionAsOf", 0).load(table_path),
         DeltaTable.forPath(enabled, table_path).toDF(),
-        enabled.sql(f"SELECT * FROM delta.`{table_path}`"),
     ]
-    assert [_nullable(frame.schema) for frame in frames] == [expected] * 5
-    assert [frame.count() for frame in frames] == [1, 1, 0, 1, 1]
+    assert [_nullable(frame.schema) for frame in frames] == [expected] * 4
+    assert [frame.count() for frame in frames] == [1, 1, 0, 1]
     (found,) = frames[0].where("id = 1 AND s.a = 1 AND o.b IS NULL AND x > 0 AND p = 7").collect()
     assert (found["id"], found["s"], found["o"], found["x"]) == (1, (1, 2), (1, None), 0.5)
+
+
+def test_queries_keep_not_null_columns(enabled: SparkSession, table_path: str) -> None:
+    enabled.sql(f"CREATE TABLE delta.`{table_path}` (id INT NOT NULL, s STRING) USING delta")
+    frame = enabled.sql(f"SELECT * FROM delta.`{table_path}`")
+    for schema in (frame.schema, frame.select("*").schema):
+        assert _nullable(schema) == [("id", False), ("s", True)]
 
 
 def test_a_table_of_the_catalog_api_is_not_null(enabled: SparkSession) -> None:

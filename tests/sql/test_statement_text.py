@@ -430,7 +430,7 @@ def test_explain_shows_the_plan_of_a_change_that_is_not_made(
     sql, t = enabled.sql, f"delta.`{table_path}`"
     enabled.range(3).write.format("delta").save(table_path)
     for text, command, within in (
-        (f"DELETE FROM {t} WHERE id = 17", "Delete", "17"),
+        (f"DELETE FROM {t} WHERE id <> 17", "Delete", "17"),
         (f"UPDATE {t} AS a SET id = 18 WHERE a.id > 1", "Update", "18"),
         (f"UPDATE {t} SET id = DEFAULT", "Update", "id"),
         (f"MERGE INTO {t} a USING {t} b ON a.id = b.id WHEN MATCHED THEN DELETE", "Merge", "Join"),

@@ -110,7 +110,7 @@ class ConnectServer:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function returns in a client, as JSON has it."""
         with self.client(function, *arguments) as client:
-            output, errors = client.communicate(timeout=120)
+            output, errors = client.communicate(timeout=_SECONDS)
         assert client.returncode == 0, errors[-5000:]
         return json.loads(output.splitlines()[-1])
 

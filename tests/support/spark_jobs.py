@@ -1,4 +1,4 @@
-"""Counts of Spark jobs and of calls of the JVM, and the shape of plans. Classic Spark only."""
+"""Counts of Spark jobs and of calls of the JVM on classic Spark, and the shape of plans."""
 
 from __future__ import annotations
 
@@ -122,7 +122,11 @@ class Node:
 
 def plan(frame: DataFrame) -> list[Node]:
     """The operators of a frame's physical plan before adaptive execution, root first."""
-    text = frame._jdf.queryExecution().executedPlan().toString()
+    rows: Any = frame
+    if "connect" in type(frame).__module__:
+        text = rows._explain_string()
+    else:
+        text = rows._jdf.queryExecution().executedPlan().toString()
     stack: list[tuple[int, str]] = []
     nodes = []
     for line in text.splitlines():

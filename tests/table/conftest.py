@@ -19,9 +19,10 @@ def unchanged_settings(request: pytest.FixtureRequest) -> Iterator[None]:
     before = _settings(spark)
     yield
     after = _settings(spark)
-    if not before.equals(after):  # compared in the JVM: Python would ask for each setting
+    if before != after:  # on classic Spark, compared in the JVM: Python would ask for each setting
         assert dict(after) == dict(before)
 
 
 def _settings(spark: SparkSession) -> Any:
-    return spark.conf._jconf.getAllAsJava()
+    is_classic = "connect" not in type(spark).__module__
+    return spark.conf._jconf.getAllAsJava() if is_classic else spark.conf.getAll

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
@@ -99,8 +99,10 @@ def with_columns_of(rows: DataFrame, like: DataFrame) -> DataFrame:
     ``like["id"]``.
     """
     base, _ = _aliases(like)
-    same = rows.select("*")
+    frame: Any = rows
+    same: DataFrame = frame.select("*")
     _identify(same, base)
+    cast(Any, same)._cached_schema = frame._cached_schema  # which knows NOT NULL
     return same
 
 

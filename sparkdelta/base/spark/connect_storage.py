@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from urllib.parse import unquote
 from uuid import uuid4
@@ -28,8 +29,10 @@ from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.spark.connect_catalog import (
     change_settings,
+    connect_copy,
     is_same_setting,
     is_sibling,
+    rows_in_copy,
     settings_of,
 )
 from sparkdelta.base.spark.library_sessions import ESCAPED_LITERALS
@@ -38,7 +41,14 @@ from sparkdelta.exceptions import DeltaError, InvalidArgumentError, StorageError
 
 _BINARY_FILE = "path STRING, modificationTime TIMESTAMP_LTZ, length LONG, content BINARY"
 _PATH_NOT_FOUND = "PATH_NOT_FOUND"
-_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
+_INEXACT = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+}
+"""Values of settings by which files have no microseconds, or no days that the Julian calendar
+lacks.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,17 +205,38 @@ def write_parquet(
     Raises
     ------
     InvalidArgumentError
-        By a setting of the user's session, microseconds would be lost.
+        A setting of the user's session would change values, and the session cannot be copied.
     """
-    session = rows.sparkSession
-    if is_sibling(session):
-        _prepare_writing(session, settings)
-    elif str(session.conf.get(_TIMESTAMP_TYPE)).upper() == "TIMESTAMP_MILLIS":
-        problem = "rows are staged, and TIMESTAMP_MILLIS would cut their microseconds off; unset it"
-        raise InvalidArgumentError(argument=_TIMESTAMP_TYPE, problem=problem)
     options = {"maxRecordsPerFile": "0", **options, **WRITE_OPTIONS}
-    writer = rows.write.options(**options).mode("error")
-    writer.partitionBy(*partition_by).parquet(directory)
+    is_ours = is_sibling(rows.sparkSession)
+    if is_ours:
+        _prepare_writing(rows.sparkSession, settings)
+    with nullcontext(rows) if is_ours else _exactly(rows) as written:
+        writer = written.write.options(**options).mode("error")
+        writer.partitionBy(*partition_by).parquet(directory)
+
+
+@contextmanager
+def _exactly(rows: DataFrame) -> Iterator[DataFrame]:
+    """Yield rows of the user's session so that files have their very values."""
+    session = rows.sparkSession
+    found = settings_of(session, _INEXACT)
+    names = [name for name, value in _INEXACT.items() if str(found[name]).upper() == value]
+    if not names or not _HAS_TIMES(rows.schema.json()):
+        yield rows
+        return
+    if hasattr(session, "cloneSession"):
+        with connect_copy(session) as copy:
+            copied = rows_in_copy(rows, copy)
+            if copied is not None:
+                change_settings(copy, {name: WRITE_SETTINGS[name] for name in names})
+                yield copied
+                return
+    problem = f"rows are staged, and {_INEXACT[names[0]]} would change some of them; unset it"
+    raise InvalidArgumentError(argument=names[0], problem=problem)
+
+
+_HAS_TIMES = re.compile('"(date|timestamp)"').search
 
 
 def _prepare_writing(sibling: SparkSession, settings: Mapping[str, str]) -> None:

@@ -213,7 +213,7 @@ def reorg(
     with (
         engine_of(spark).write_session() as session,
         jobs_of(snapshot.path, snapshot.version),
-        staging(session, snapshot.log.store) as stage,
+        staging(spark, snapshot.log.store) as stage,  # rows that are joined with the snapshot's
     ):
         change = unchanged_definition(snapshot)
         result = nothing_done(snapshot, change, adds, is_whole=where is None)

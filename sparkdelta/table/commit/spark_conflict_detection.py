@@ -8,7 +8,7 @@ PROTOCOL.md#delta-log-entries, PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import pyarrow as pa
@@ -116,13 +116,20 @@ class SparkConflictDetector:
         has_frames = self.read_files is not None or self.removed_files is not None
         if file.size_bytes <= DRIVER_LOG_BYTES and not has_frames:
             return self.small(file, staged)
-        lines = CommitRange.read(self.log.reader, [file]).lines
+        reader = replace(self.log.reader, spark=self._spark)
+        lines = CommitRange.read(reader, [file]).lines
         winner = self._table_actions(lines, file)
         read = self.small.read
         conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=staged.domain_names)
         if read.depends_on_files or staged.removes or has_frames:
             conflicts |= self._file_conflicts(lines, winner, staged)
         return Comparison(winner, conflicts, staged)
+
+    @property
+    def _spark(self) -> SparkSession:
+        """The session of the frames, as Spark Connect joins none of another session."""
+        files = self.removed_files if self.read_files is None else self.read_files
+        return self.log.spark if files is None else files.sparkSession
 
     def _table_actions(self, lines: DataFrame, file: LogFile) -> WinningCommit:
         parsed = parse_log_lines(lines, actions=_TABLE_ACTIONS)
@@ -170,7 +177,7 @@ class SparkConflictDetector:
             files = files.select(key.alias(KEY))
         if not paths:
             return files
-        values = self.log.spark.createDataFrame([(path,) for path in paths], f"{KEY} STRING")
+        values = self._spark.createDataFrame([(path,) for path in paths], f"{KEY} STRING")
         return values if files is None else files.unionAll(values)
 
 

@@ -320,6 +320,7 @@ def test_others_use_it_again(
 
 
 @pytest.mark.slow
+@pytest.mark.classic("stops a writer that creates files itself")
 @pytest.mark.parametrize("name", sorted(USES))
 def test_a_drop_that_dies_goes_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

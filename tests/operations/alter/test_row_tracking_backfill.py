@@ -138,6 +138,7 @@ def test_another_statement_is_a_conflict(
 
 
 @pytest.mark.slow
+@pytest.mark.classic("stops a writer that creates files itself")
 def test_a_backfill_that_dies_goes_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

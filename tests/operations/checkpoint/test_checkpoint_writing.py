@@ -412,6 +412,7 @@ def test_a_table_of_unknown_features_is_refused(spark: SparkSession, table: Path
 
 
 @pytest.mark.full
+@pytest.mark.classic("makes the storage of this process fail")
 @pytest.mark.parametrize("failing", [2, 3])
 def test_a_failure_leaves_the_old_checkpoint_in_use(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, failing: int

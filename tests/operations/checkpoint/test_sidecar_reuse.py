@@ -308,6 +308,7 @@ def test_a_sidecar_that_is_gone(spark: SparkSession, table: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.classic("makes the storage of this process answer otherwise")
 @pytest.mark.parametrize("kind", ["v2-json", "v2-classic"])
 def test_an_answer_that_is_lost(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, kind: str

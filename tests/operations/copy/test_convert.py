@@ -242,6 +242,7 @@ def test_refusals(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.classic("stops a writer that creates files itself")
 def test_a_crash_at_each_change(spark: SparkSession, tmp_path: Path) -> None:
     """After a crash, there is a table with all files or none, and the directory can be converted
     again.

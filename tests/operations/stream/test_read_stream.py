@@ -54,6 +54,13 @@ def ids(spark: SparkSession, path: str) -> list[int]:
     return sorted(row["id"] for row in read_delta(spark, f"{path}_out").collect())
 
 
+def limit(spark: SparkSession, files: int) -> dict[str, int]:
+    """The option that limits batches; Spark Connect before 4.2 limits none."""
+    is_old = spark.version.startswith(("4.0.", "4.1."))
+    is_refused = is_old and "connect" in type(spark).__module__
+    return {} if is_refused else {"max_files_per_trigger": files}
+
+
 def texts(rows: DataFrame) -> list[str]:
     return sorted(row[0] for row in rows.selectExpr("to_json(struct(*))").collect())
 
@@ -65,6 +72,8 @@ def append(spark: SparkSession, path: str, first: int, last: int, files: int = 1
 @pytest.mark.full
 def test_the_table_and_then_its_commits(spark: SparkSession, table_path: str) -> None:
     """Batches of two files: three of the table, by time and path, then those of commits."""
+    if not limit(spark, 2):
+        pytest.skip("Spark Connect before 4.2 limits no batch of a source")
     append(spark, table_path, 0, 3, files=3)
     append(spark, table_path, 3, 5, files=2)
     rows = read_stream(spark, table_path, max_files_per_trigger=2)
@@ -98,7 +107,7 @@ def test_rows_of_any_table(spark: SparkSession, table_path: str) -> None:
     rows = spark.range(0, 16, 1, 2).selectExpr("id", "id % 2 AS `a part`")
     write_delta(rows, table_path, partition_by=["a part"], properties=properties)
     DeltaTable.forPath(spark, table_path).delete("id = 2")
-    options = {"ignore_changes": True, "max_files_per_trigger": 100}
+    options = {"ignore_changes": True, **limit(spark, 100)}
     run(read_stream(spark, table_path, **options).where("`a part` = 0").select("id"), table_path)
     once = [0, 4, 6, 8, 10, 12, 14]
     assert ids(spark, table_path) == once
@@ -188,7 +197,7 @@ def test_the_change_data_feed(spark: SparkSession, table_path: str) -> None:
     properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
     write_delta(spark.range(0, 4, 1, 2), table_path, properties=properties)
     DeltaTable.forPath(spark, table_path).delete("id = 0")
-    options = {"read_change_feed": True, "max_files_per_trigger": 1}
+    options = {"read_change_feed": True, **limit(spark, 1)}
     rows = read_stream(spark, table_path, **options)
     run(rows, table_path)
     DeltaTable.forPath(spark, table_path).update("id = 1", {"id": "11"})
@@ -214,17 +223,21 @@ def test_the_change_data_feed(spark: SparkSession, table_path: str) -> None:
 def test_adverse_settings(spark: SparkSession, table_path: str, values: Mapping[str, str]) -> None:
     """Values at the limits of their types, in the rows and as partition values."""
     rows = spark.sql("""
-        SELECT id, moment AS aMoment, moment AS p, CAST(moment AS TIMESTAMP_NTZ) AS local,
-            CAST(moment AS DATE) AS Day, X'C3FF' AS bytes, named_struct('a.B', id, 'ü', '😀') AS s,
+        SELECT id, moment AS aMoment, moment AS p, local, day AS Day, X'C3FF' AS bytes,
+            named_struct('a.B', id, 'ü', '😀') AS s,
             CAST('12345678901234567890123456789012345.678' AS DECIMAL(38, 3)) AS number
-        FROM VALUES (0, TIMESTAMP'0001-01-01 00:00:00.000001Z'),
-            (1, TIMESTAMP'1883-11-18 12:03:57Z'), (2, TIMESTAMP'9999-12-31 23:59:59.999999Z')
-            AS v(id, moment)""")
+        FROM VALUES (0, TIMESTAMP'0001-01-01 00:00:00.000001Z',
+                TIMESTAMP_NTZ'0001-01-01 00:00:00.000001', DATE'0001-01-01'),
+            (1, TIMESTAMP'1883-11-18 12:03:57Z',
+                TIMESTAMP_NTZ'1883-11-18 12:03:57', DATE'1883-11-18'),
+            (2, TIMESTAMP'9999-12-31 23:59:59.999999Z',
+                TIMESTAMP_NTZ'9999-12-31 23:59:59.999999', DATE'9999-12-31')
+            AS v(id, moment, local, day)""")
     expected = texts(rows)
     properties = {"delta.enableChangeDataFeed": "true"}
     with settings(spark, values):
         write_delta(rows, table_path, partition_by=["p"], properties=properties)
-        run(read_stream(spark, table_path, max_files_per_trigger=1), table_path)
+        run(read_stream(spark, table_path, **limit(spark, 1)), table_path)
         DeltaTable.forPath(spark, table_path).delete("id = 1")
         changes = read_stream(spark, table_path, read_change_feed=True, starting_version=1)
         of_changes = f"{table_path}_changes"

@@ -145,7 +145,8 @@ def test_failures_after_a_commit_are_logged(
     ]  # fmt: skip
     assert all("Version 1" in text and "was committed" in text for text in texts)
     assert append(spark, table_path, user_metadata="next") == 2
-    assert log(table_path, ".crc") == [0, 2]
+    # On Spark Connect, 1 has its checksum by the request of its commit.
+    assert {*log(table_path, ".crc")} - {1} == {0, 2}
     assert log(table_path, ".checkpoint.parquet") == [2]
 
 

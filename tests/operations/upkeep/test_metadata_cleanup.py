@@ -133,6 +133,7 @@ def test_it_deletes_what_no_version_within_retention_needs(
 
 
 @pytest.mark.slow
+@pytest.mark.classic("makes the storage of this process fail")
 def test_wherever_it_dies_the_next_one_finishes(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

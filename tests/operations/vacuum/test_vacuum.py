@@ -600,6 +600,7 @@ def test_a_reader_and_a_writer_meanwhile(spark: SparkSession, tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.classic("stops a writer that creates files itself")
 @pytest.mark.parametrize("mode", ["full", "lite"])
 def test_a_crash_at_any_change(spark: SparkSession, tmp_path: Path, mode: str) -> None:
     """PROTOCOL.md#data-files: rows stay, and the next run deletes what is left."""
@@ -627,6 +628,7 @@ def test_a_crash_at_any_change(spark: SparkSession, tmp_path: Path, mode: str) -
 
 
 @pytest.mark.full
+@pytest.mark.classic("stops a writer that creates files itself")
 @pytest.mark.parametrize("verb", ["move", "put_if_absent"])
 def test_a_write_that_died(spark: SparkSession, tmp_path: Path, verb: str) -> None:
     """PROTOCOL.md#data-files: its file is found, and its directory gone after the next run."""

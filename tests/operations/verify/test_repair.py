@@ -216,6 +216,7 @@ def test_a_checksum_after_a_wrong_one(spark: SparkSession, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.classic("stops a writer that creates files itself")
 def test_a_crash_at_any_change(spark: SparkSession, tmp_path: Path) -> None:
     """PROTOCOL.md#state-validation: the next run goes on, and rows stay."""
     before = damaged_table(tmp_path / "before", spark)
