@@ -68,7 +68,6 @@ def test_queries_of_an_earlier_application_pin_no_version(
     assert _ids(rows) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.classic("temporary views stay at their version on Spark Connect")
 def test_views_see_later_commits(enabled: SparkSession, table: str) -> None:
     enabled.sql(f"CREATE OR REPLACE TEMP VIEW followed AS SELECT id FROM delta.`{table}`")
     enabled.sql(f"CREATE OR REPLACE TEMP VIEW of_path USING delta OPTIONS (path '{table}')")
@@ -222,7 +221,6 @@ def _append_by_another_engine(table: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.classic("temporary views stay at their version on Spark Connect")
 def test_rows_of_an_altered_target_are_inserted_and_merged(
     enabled: SparkSession, table: str
 ) -> None:

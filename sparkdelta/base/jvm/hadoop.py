@@ -23,6 +23,7 @@ HADOOP_SCHEMES = ("hdfs:", "viewfs:")
 which Spark does not bring."""
 
 _MEMORY = "-Xmx256m"
+_ANY = "the files"
 _PREFIX = "spark.hadoop."
 
 
@@ -115,7 +116,7 @@ def _start_jvm() -> Any:
     jars = [jar for part in class_path.split(os.pathsep) for jar in glob(part)]
     py4j = next((jar for jar in jars if Path(jar).name.startswith("py4j-")), None)
     if py4j is None:
-        raise StorageError(path="", problem=f"{problem}: no executor's JVM is above it")
+        raise StorageError(path=_ANY, problem=f"{problem}: no executor's JVM is above it")
     user = os.environ.get("SPARK_USER")  # as which executors use Hadoop
     if user is not None:
         os.environ.setdefault("HADOOP_USER_NAME", user)
@@ -129,7 +130,7 @@ def _start_jvm() -> Any:
             enable_auth=True,
         )
     except (OSError, ValueError) as error:
-        raise StorageError(path="", problem=f"{problem}: {error}") from None
+        raise StorageError(path=_ANY, problem=f"{problem}: {error}") from None
     parameters = GatewayParameters(port=port, auth_token=token, auto_convert=True)
     return JavaGateway(gateway_parameters=parameters)
 

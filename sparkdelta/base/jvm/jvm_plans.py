@@ -33,7 +33,7 @@ class JvmPlans(JvmSession):
         return str(plan.nodeName()) == "LocalRelation"
 
     def columns_frame(self, columns: StructType) -> DataFrame | None:
-        """Return an empty DataFrame whose columns can stand for those of others; None on Spark
+        """Return an empty DataFrame whose columns stand for the columns of others; None on Spark
         Connect, which has none.
         """
         return self.spark.createDataFrame([], columns)

@@ -272,6 +272,12 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
     def keep_sources(self, result: DataFrame, sources: Sequence[DataFrame]) -> None:
         """Keep the sources of a query in SQL as long as its result."""
 
+    def following_view(self, name: Sequence[str]) -> DataFrame | None:  # noqa: ARG002
+        """Return the rows of a temporary view that Spark itself does not find again at each query;
+        None for others.
+        """
+        return None
+
     def rows_of_view(self, rows: DataFrame) -> DataFrame:
         """Return rows of a `view_session` as a DataFrame of this session."""
         return self.rebind_to_session(rows)

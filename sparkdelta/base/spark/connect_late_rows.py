@@ -25,6 +25,15 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.connect_columns import parse_connect_message
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
+from sparkdelta.base.predicates.resolved_names import name_parts
+from sparkdelta.base.spark.connect_temporary_views import (
+    SentView,
+    created_view,
+    define_view,
+    forget_dropped_view,
+    forget_views_in,
+    view_of_relation,
+)
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.typed_values import value_of_field
 
@@ -136,9 +145,11 @@ def _watch(clients: Any) -> None:
         return execute(client, req, *args, **named)
 
     @functools.wraps(fetch)
-    def watched_fetch(client: Any, req: Any, *args: Any, **named: Any) -> Any:
-        _replace_in_plan(req.plan, client)
-        return fetch(client, req, *args, **named)
+    def watched_fetch(client: Any, req: Any, *args: Any, **named: Any) -> Iterator[Any]:
+        created = _replace_in_plan(req.plan, client)
+        yield from fetch(client, req, *args, **named)
+        if created is not None:
+            define_view(client, *created)
 
     @functools.wraps(analyze)
     def watched_analyze(client: Any, method: str, **named: Any) -> Any:
@@ -207,11 +218,13 @@ def reads_kept_rows(rows: DataFrame) -> bool:
     return bool(_kept) and any(_kept_relation(relation) is not None for relation in relations)
 
 
-def _replace_in_plan(plan: Any, client: Any) -> None:
-    """Replace late rows in a plan that is to be executed."""
+def _replace_in_plan(plan: Any, client: Any) -> tuple[str, SentView] | None:
+    """Replace late rows in a plan that is to be executed; return the temporary view that it
+    creates, and its name.
+    """
     if not _late_rows and not _kept:
-        return
-    sending = _Sending(client)
+        return None
+    sending, created = _Sending(client), None
     kind = plan.WhichOneof("op_type")
     if kind == "compressed_operation":
         _decompress(plan, client)
@@ -219,19 +232,29 @@ def _replace_in_plan(plan: Any, client: Any) -> None:
     if kind == "root":
         sending.replace(plan.root, ())
     elif kind == "command" and not _is_query(plan.command):
+        name = created_view(plan.command)
+        if name is not None:
+            created = name, sending.view_of(plan.command.create_dataframe_view.input)
+        forget_views_in(client, _sql_text(plan.command))
         for relation in _children(plan.command):
             sending.replace(relation, ())
+    return created
 
 
 def _is_query(command: Any) -> bool:
     """Return True for the text of a query: the server returns its plan, which is sent later."""
+    text = _sql_text(command).upper()
+    return bool(_QUERY.match(text)) and "INSERT" not in text  # as in WITH ... INSERT
+
+
+def _sql_text(command: Any) -> str:
+    """Return the text of a command in SQL; an empty one for others."""
     if command.WhichOneof("command_type") != "sql_command":
-        return False
+        return ""
     relation = command.sql_command.input
     if relation.WhichOneof("rel_type") == "with_relations":
         relation = relation.with_relations.root
-    text = str(relation.sql.query).upper()
-    return bool(_QUERY.match(text)) and "INSERT" not in text  # as in WITH ... INSERT
+    return str(relation.sql.query)
 
 
 def _decompress(plan: Any, client: Any) -> None:
@@ -259,8 +282,12 @@ class _Sending:
         conditions
             Of the filters above it, on its own columns.
         """
-        kept, late = _kept_relation(relation), _late_rows_of(relation)
         kind = relation.WhichOneof("rel_type")
+        view = view_of_relation(self._client, relation, kind)
+        if view is not None:
+            _put_view(view, relation)
+            kind = "subquery_alias"
+        kept, late = _kept_relation(relation), _late_rows_of(relation)
         if kept is not None:
             relation.CopyFrom(kept)
         elif late is not None:
@@ -271,9 +298,40 @@ class _Sending:
         else:
             if _clears_cache(relation, kind):
                 _kept.clear()
+            if kind == "catalog":
+                forget_dropped_view(self._client, relation.catalog)
             below = _conditions_below(relation, kind, conditions)
             for child in _children(relation):
                 self.replace(child, below)
+
+    def view_of(self, relation: Any) -> SentView:
+        """Return the view of a relation."""
+        copy = type(relation)()
+        copy.CopyFrom(relation)
+        late_rows = [*self._late_rows_in(copy)]
+        return SentView(copy, late_rows)
+
+    def _late_rows_in(self, relation: Any) -> Iterator[_LateRows]:
+        """Yield the late rows in a relation, after its views have been put into it."""
+        view = view_of_relation(self._client, relation, relation.WhichOneof("rel_type"))
+        if view is not None:
+            _put_view(view, relation)
+        late = _late_rows_of(relation)
+        if late is not None:
+            yield late
+        else:
+            for child in _children(relation):
+                yield from self._late_rows_in(child)
+
+
+def _put_view(view: SentView, relation: Any) -> None:
+    """Put the rows of a view in the place of a relation that names it."""
+    number = relation.common.plan_id  # by which columns refer to it
+    name = name_parts(relation.read.named_table.unparsed_identifier)[-1]
+    relation.Clear()
+    relation.common.plan_id = number
+    relation.subquery_alias.alias = name
+    relation.subquery_alias.input.CopyFrom(view.relation)
 
 
 def _late_rows_of(relation: Any) -> _LateRows | None:

@@ -56,6 +56,7 @@ from sparkdelta.base.spark.connect_catalog import (
     line_of,
     literal,
 )
+from sparkdelta.base.spark.connect_temporary_views import is_sent_view
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import set_up_for_view
 from sparkdelta.exceptions import DeltaError
@@ -99,6 +100,10 @@ class ConnectViews(ConnectCatalog):
         is_named = F.lower("viewName") == name[-1].lower()
         found = listed.where(is_named & (F.col("namespace") == within) & F.col("isTemporary"))
         return bool(read_rows(found, what="a temporary view", bound=1))
+
+    def following_view(self, name: Sequence[str]) -> DataFrame | None:
+        client: Any = self.spark.client
+        return _named_rows(self.spark, quoted_path(name)) if is_sent_view(client, name) else None
 
     @contextmanager
     def view_session(self, view: StoredView) -> Iterator[SparkSession]:

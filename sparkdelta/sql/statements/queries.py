@@ -40,9 +40,20 @@ from sparkdelta.table.log.session_times import session_time
 
 _NAME = "sparkdelta_{}"
 
-Located = tuple[Relation, str | StoredView | None]
-"""A Delta table of a query and its path, with the version that its name may end with; a permanent
-view that reads one; None for the changes of a table."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TemporaryView:
+    """A temporary view whose rows follow tables only if this library reads it."""
+
+    rows: DataFrame
+
+
+Place = str | StoredView | TemporaryView | None
+"""The path of a table, with the version that its name may end with; a view that reads one; None for
+the changes of a table."""
+
+Located = tuple[Relation, Place]
+"""A Delta table or view of a query."""
 
 MAX_DEPTH = 100
 """The limit of nested views, as in Spark."""
@@ -110,7 +121,7 @@ class SparkSql:
         tokens = [token for each in fragments for token in each.tokens]
         known, found = common_names(fragments[0].whole, tokens), list[Located]()
         for relation in (each for fragment in fragments for each in relations(fragment)):
-            path: str | StoredView | None = None
+            path: Place = None
             if relation.arguments is None:
                 path = self._located(relation, known)
             if path is not None or relation.arguments is not None:
@@ -140,7 +151,7 @@ class SparkSql:
         for relation, named in within.tables(query):
             if isinstance(named, StoredView):
                 paths |= dict.fromkeys(within.paths_of(named))
-            elif named is not None and not (relation.version or relation.timestamp):
+            elif isinstance(named, str) and not (relation.version or relation.timestamp):
                 path, version, time = split_path(self.spark, named)
                 if version is None and time is None:
                     paths[path] = None
@@ -160,9 +171,7 @@ class SparkSql:
         user = self.user or self.spark
         return replace(self, frames={}, views=(*self.views, view), user=user)
 
-    def _located(
-        self, relation: Relation, known: Mapping[str, Sequence[range]]
-    ) -> str | StoredView | None:
+    def _located(self, relation: Relation, known: Mapping[str, Sequence[range]]) -> Place:
         """Return the path of a table with the version that its name may end with, or a view that
         reads Delta tables; None for others.
 
@@ -175,6 +184,9 @@ class SparkSql:
         places = known.get(name[0].lower(), ()) if len(name) == 1 else ()
         if any(relation.start in each for each in places):
             return None
+        rows = None if self.views else engine_of(self.spark).following_view(name)
+        if rows is not None:
+            return TemporaryView(rows)
         name = self.qualified(name)
         path = table_or_view(self.spark, name)
         if isinstance(path, StoredView):
@@ -218,14 +230,15 @@ class SparkSql:
         engine.keep_sources(result, [*frames.values(), *self.frames.values()])
         return result
 
-    def rows_of(self, relation: Relation, named: str | StoredView | None) -> DataFrame:
+    def rows_of(self, relation: Relation, named: Place) -> DataFrame:
         """Return the rows of a view, or of a Delta table at a path: a version's rows or changes."""
-        if isinstance(named, StoredView):
+        if isinstance(named, StoredView | TemporaryView):
             is_plain = not (relation.version or relation.timestamp or relation.is_stream)
             if not is_plain or relation.options is not None:
-                kind = "a stream, version, time or option of a permanent view"
+                view = "permanent" if isinstance(named, StoredView) else "temporary"
+                kind = f"a stream, version, time or option of a {view} view"
                 raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
-            return self.view_rows(named)
+            return self.view_rows(named) if isinstance(named, StoredView) else named.rows
         rows = self._rows_of_table(relation, named)
         return rows if self.user is None else engine_of(self.spark).rebind_to_session(rows)
 

@@ -18,7 +18,7 @@ from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.relations import Relation
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, tokenize
 from sparkdelta.sql.statements.options import names_version
-from sparkdelta.sql.statements.queries import SparkSql
+from sparkdelta.sql.statements.queries import Place, SparkSql, TemporaryView
 from sparkdelta.table.listing.table_names import path_in_name, with_database
 from sparkdelta.table.log.session_times import session_time
 
@@ -81,7 +81,7 @@ def text_without_versions(sql: SparkSql, query: Fragment) -> str:
     return "".join([*parts, query.whole[place : query.end]])
 
 
-def _version_at_end(relation: Relation, named: str | StoredView | None) -> str | None:
+def _version_at_end(relation: Relation, named: Place) -> str | None:
     """Return the version that the name of a table ends with, as in ``t@v1``."""
     _, _, version = relation.name[-1].rpartition("@v")
     is_at = isinstance(named, str) and relation.name[-1] != version
@@ -119,12 +119,12 @@ def _add_tables(sql: SparkSql, query: Fragment, read: TablesOfView) -> None:
             _add_table(sql, relation, named, read)
 
 
-def _add_table(
-    sql: SparkSql, relation: Relation, named: str | StoredView | None, read: TablesOfView
-) -> None:
+def _add_table(sql: SparkSql, relation: Relation, named: Place, read: TablesOfView) -> None:
     if isinstance(named, StoredView):
         _add(sql, named, read)
         return
+    if isinstance(named, TemporaryView):
+        raise _refused("a temporary view")
     at = _version_at_end(relation, named)
     parts = relation.name if at is None else _without_version(relation, at)
     if named is None or path_in_name(parts) is not None:

@@ -63,7 +63,7 @@ def test_a_disk_that_the_driver_does_not_see_is_refused(
 def test_storages_without_a_safe_put_are_refused_before_any_request(operations: list[str]) -> None:
     session: Any = _Session()
     with pytest.raises(StoreNotWritableError):
-        ServerLogStore(session, "hdfs://host/t").check_writable()
+        ServerLogStore(session, "wasbs://host/t").check_writable()
     assert not operations
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -100,6 +101,38 @@ def test_queries_follow_the_table(client: SparkSession, table: str) -> None:
     client.catalog.clearCache()
     _append(client, table, 110, 111)
     assert frame.count() == 111
+
+
+def test_temporary_views_follow_their_table(client: SparkSession, table: str) -> None:
+    name = f"delta.`{table}`"
+    client.sql(f"CREATE OR REPLACE TEMP VIEW big AS SELECT id, part FROM {name} WHERE id >= 100")
+    client.sql("CREATE TEMP VIEW bigger AS SELECT id FROM big WHERE id > 100")
+    client.table(name).createOrReplaceTempView("all")
+    client.sql(f"SELECT max(id) AS top FROM {name}").createOrReplaceGlobalTempView("top")
+    _append(client, table, 100, 110)
+    assert client.table("big").count() == client.sql("SELECT * FROM big").count() == 10
+    assert client.read.table("bigger").where("id < 105").count() == 4
+    assert client.sql("SELECT top FROM global_temp.top").collect() == [(109,)]
+    assert _files(client.table("all").where("part = 3")) == 2
+    joined = "SELECT count(*) FROM big a JOIN `ALL` b ON a.id = b.id WHERE a.part = 1"
+    assert client.sql(joined).collect() == [(2,)]
+    assert client.sql("WITH big AS (SELECT 1 AS x) SELECT * FROM big").collect() == [(1,)]
+    client.sql(f"INSERT INTO {name} SELECT id + 10, part, named_struct('f', id) AS s FROM big")
+    assert client.table("big").count() == 20
+
+    client.sql("CREATE OR REPLACE TEMP VIEW big AS SELECT 1 AS x")
+    assert client.table("big").collect() == [(1,)]
+    assert client.table("bigger").count() == 19
+    client.range(3).createOrReplaceTempView("all")
+    assert client.table("all").count() == 3
+    for dropped in ("bigger", "all"):
+        client.catalog.dropTempView(dropped)
+        with pytest.raises(AnalysisException):
+            client.table(dropped).collect()
+    client.sql("DROP VIEW big")
+    with pytest.raises(AnalysisException):
+        client.sql("SELECT * FROM big").collect()
+    client.catalog.dropGlobalTempView("top")
 
 
 def test_a_write_reads_its_own_table_at_one_version(client: SparkSession, table: str) -> None:

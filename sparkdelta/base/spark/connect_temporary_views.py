@@ -1,0 +1,104 @@
+"""Temporary views of Spark Connect clients whose rows are chosen when a query is sent.
+
+The server has a view with the rows of one version. In plans that are sent, the DataFrame that the
+view was made of stands in its place, see `connect_late_rows`. Other clients read global views at the
+version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
+
+_GLOBAL = "global_temp"
+_OF_VIEWS = re.compile(r"\bVIEW\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SentView:
+    """A temporary view.
+
+    Attributes
+    ----------
+    relation
+        The plan of its rows.
+    late_rows
+        The late rows in the plan, which are kept by it.
+    """
+
+    relation: Any
+    late_rows: Sequence[Any]
+
+
+_views: WeakKeyDictionary[Any, dict[str, SentView]] = WeakKeyDictionary()
+"""By client, and by name in lower case; after a prefix for global ones."""
+
+
+def created_view(command: Any) -> str | None:
+    """Return the name of the temporary view that a command creates from a DataFrame."""
+    if command.WhichOneof("command_type") != "create_dataframe_view":
+        return None
+    view = command.create_dataframe_view
+    name = _parts(view.name)[-1:]
+    return _key([_GLOBAL, *name] if view.is_global else name)
+
+
+def define_view(client: Any, name: str, view: SentView) -> None:
+    """Remember a view that has been created, or forget one that has other rows now."""
+    if view.late_rows:
+        _views.setdefault(client, {})[name] = view
+    else:
+        _views.get(client, {}).pop(name, None)
+
+
+def view_of_relation(client: Any, relation: Any, kind: str | None) -> SentView | None:
+    """Return the view that a relation names."""
+    views = _views.get(client)
+    if not views or kind != "read" or relation.read.is_streaming:
+        return None
+    if relation.read.WhichOneof("read_type") != "named_table" or relation.read.named_table.options:
+        return None
+    return views.get(_key(_parts(relation.read.named_table.unparsed_identifier)))
+
+
+def is_sent_view(client: Any, name: Sequence[str]) -> bool:
+    """Return True if a name is that of such a view."""
+    return _key(name) in _views.get(client, {})
+
+
+def forget_dropped_view(client: Any, catalog: Any) -> None:
+    """Forget the view that a call of ``spark.catalog`` drops."""
+    kind = catalog.WhichOneof("cat_type")
+    if kind == "drop_temp_view":
+        _forget(client, [catalog.drop_temp_view.view_name])
+    elif kind == "drop_global_temp_view":
+        _forget(client, [_GLOBAL, catalog.drop_global_temp_view.view_name])
+
+
+def forget_views_in(client: Any, text: str) -> None:
+    """Forget the views that a statement on views names, such as ``DROP VIEW``."""
+    if _OF_VIEWS.search(text):
+        words = text.lower()
+        for name in [*_views.get(client, {})]:
+            if name.rpartition("\0")[2] in words:
+                _views[client].pop(name, None)
+
+
+def _forget(client: Any, name: Sequence[str]) -> None:
+    _views.get(client, {}).pop(_key(name), None)
+
+
+def _parts(identifier: str) -> Sequence[str]:
+    try:
+        return name_parts(identifier)
+    except UnusableError:  # the server says what is wrong
+        return [identifier]
+
+
+def _key(name: Sequence[str]) -> str:
+    return "\0".join(name).lower()
