@@ -592,7 +592,7 @@ DELTA_NULLS_IN_NOT_NULL_COLUMN 23502 ConstraintError
     Cannot read the table: a row of {file} has a null in {column}, which is NOT NULL, as another
     writer did not check it. Make the column nullable (ALTER TABLE ... ALTER COLUMN ... DROP NOT
     NULL), or delete such rows.
-DELTA_MISSING_NOT_NULL_COLUMN_VALUE 23502 ConstraintError
+DELTA_MISSING_NOT_NULL_COLUMN_VALUE 23502 ConstraintError Analysis
     Nothing was written: the rows lack {columns}, which are NOT NULL in the table and have no
     default. Add the missing columns.
 DELTA_VIOLATE_CONSTRAINT_WITH_VALUES 23001 ConstraintError

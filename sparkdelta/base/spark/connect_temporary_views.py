@@ -1,8 +1,7 @@
 """Temporary views of Spark Connect clients whose rows are chosen when a query is sent.
 
-The server has a view with the rows of one version. In plans that are sent, the DataFrame that the
-view was made of stands in its place, see `connect_late_rows`. Other clients read global views at the
-version.
+The server has a view with the rows of one version, which other clients read. In plans that are
+sent, the DataFrame that the view was made of stands in its place, see `connect_late_rows`.
 """
 
 from __future__ import annotations
