@@ -54,6 +54,7 @@ TESTED = (
 CORE = (
     "tests/golden/test_golden_tables.py",  # reads
     "tests/table/scan/test_deferred_scan.py",
+    "tests/table/scan/test_sent_scan.py",  # in methods of PySpark's client
     "tests/operations/write/test_write_options.py",
     "tests/operations/write/test_create_table.py",
     "tests/operations/write/test_delete.py",
@@ -67,8 +68,6 @@ CORE = (
     "tests/base/jvm/test_jvm_callbacks.py",
     "tests/base/jvm/test_spark_internals.py",
 )
-CONNECT = "tests/base/spark/test_connect_engine.py"
-"""The longest tests, which the newest patch of the pinned version has, too."""
 
 
 def main() -> int:
@@ -109,7 +108,7 @@ def _run(versions: Versions, workers: str, *, on_connect: bool) -> int:
     elif versions.spark == PINNED:
         markers, tests = "not connect and not full", CORE
     else:
-        markers, tests = "not more_connect and (connect or not full)", (*CORE, CONNECT)
+        markers, tests = "not more_connect and (connect or not full)", CORE
     options += ["-m", f"not slow and not oracle and {markers}"]
     command = [python, "-m", "pytest", *options, *tests]
     return subprocess.run(command, cwd=ROOT, check=False).returncode

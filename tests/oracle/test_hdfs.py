@@ -95,6 +95,7 @@ def test_a_table_on_hdfs_through_spark_connect(
     assert verify(spark, path, footers=True).is_clean
 
 
+@pytest.mark.slow
 @pytest.mark.connect
 def test_concurrent_appends_through_spark_connect(
     connect_session: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
