@@ -282,14 +282,14 @@ class _Sending:
         conditions
             Of the filters above it, on its own columns.
         """
+        kept, late = _kept_relation(relation), _late_rows_of(relation)
         kind = relation.WhichOneof("rel_type")
         view = view_of_relation(self._client, relation, kind)
-        if view is not None:
-            _put_view(view, relation)
-            kind = "subquery_alias"
-        kept, late = _kept_relation(relation), _late_rows_of(relation)
         if kept is not None:
             relation.CopyFrom(kept)
+        elif view is not None:
+            _put_view(view, relation)
+            self.replace(relation, conditions)
         elif late is not None:
             number = relation.common.plan_id  # by which columns refer to it
             rows: Any = late.rows_for(self._query, conditions)
