@@ -127,7 +127,7 @@ class HadoopFiles:
             The file system fails.
         """
         try:
-            status = self._file_system(path).getFileStatus(hadoop_path(self.hadoop.jvm, path))
+            status = self._status(path)
         except Py4JJavaError as error:
             if is_not_found(error):
                 return None
@@ -136,8 +136,7 @@ class HadoopFiles:
 
     def modification_time(self, path: str) -> int:
         with storage_errors(path):
-            status = self._file_system(path).getFileStatus(hadoop_path(self.hadoop.jvm, path))
-        return int(status.getModificationTime())
+            return int(self._status(path).getModificationTime())
 
     def is_near(self, path: str) -> bool:  # noqa: ARG002 - all files are behind the JVM
         return False
@@ -165,6 +164,9 @@ class HadoopFiles:
         """List entries as `WorkerFiles.entries` does."""
         found = _children(self.hadoop, self._file_system(directory), directory)
         return [StoredEntry(*entry) for entry in found]
+
+    def _status(self, path: str) -> Any:
+        return self._file_system(path).getFileStatus(hadoop_path(self.hadoop.jvm, path))
 
     def _file_system(self, path: str) -> Any:
         """Return the file system of a path; it is cached because creating a Hadoop configuration

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.classic.column import Column as ClassicColumn
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.jvm.jvm import (
     JvmSession,
@@ -21,7 +21,7 @@ from sparkdelta.base.jvm.jvm import (
     texts,
 )
 from sparkdelta.base.protocol.column_names import name_key
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.table_schema import as_nullable, quoted
 
 
 class JvmPlans(JvmSession):
@@ -32,11 +32,12 @@ class JvmPlans(JvmSession):
         plan = frame._jdf.queryExecution().optimizedPlan()
         return str(plan.nodeName()) == "LocalRelation"
 
-    def columns_frame(self, columns: StructType) -> DataFrame | None:
-        """Return an empty DataFrame whose columns stand for the columns of others; None on Spark
+    def columns_frame(self, rows: DataFrame) -> DataFrame | None:
+        """Return an empty DataFrame whose columns stand for the columns of rows; None on Spark
         Connect, which has none.
         """
-        return self.spark.createDataFrame([], columns)
+        columns = [StructField(f.name, as_nullable(f.dataType)) for f in rows.schema]
+        return self.spark.createDataFrame([], StructType(columns))
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:
         """Return True if a plan is deterministic, and the class names of its operators and

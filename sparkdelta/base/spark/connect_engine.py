@@ -39,10 +39,9 @@ from sparkdelta.base.spark.library_sessions import (
     session_time_zone,
 )
 from sparkdelta.base.spark.match_terms import MatchTerms
-from sparkdelta.base.spark.server_store import ServerFiles, ServerLogStore
+from sparkdelta.base.spark.server_store import BY_HADOOP, ServerFiles, ServerLogStore
 from sparkdelta.base.spark.spark_engine import Ability, Lateness, StreamFunction
 from sparkdelta.base.storage.log_store import LogStore
-from sparkdelta.base.storage.object_log import OBJECT_SCHEMES
 from sparkdelta.base.storage.stream_source import StreamSource
 from sparkdelta.base.storage.worker_files import StoredFiles, WorkerFiles, setting_names
 from sparkdelta.exceptions import InvalidArgumentError
@@ -143,9 +142,9 @@ class ConnectEngine(ConnectSqlFunctions):
         """Return a store whose operations run on the server."""
         root = connect_storage.qualified_root(self.spark, path)
         settings = (
-            self.hadoop_settings(setting_names(root), hadoop_conf)
-            if root.startswith(("file:", *OBJECT_SCHEMES))
-            else all_hadoop_settings(self.spark, hadoop_conf)
+            all_hadoop_settings(self.spark, hadoop_conf)
+            if root.partition(":")[0] in BY_HADOOP
+            else self.hadoop_settings(setting_names(root), hadoop_conf)
         )
         return ServerLogStore(self.spark, root, settings)
 
@@ -258,7 +257,7 @@ class ConnectEngine(ConnectSqlFunctions):
     def read_options_named(self, rows: DataFrame, name: str) -> set[str]:
         return connect_plans.read_options_named(rows, name)
 
-    def columns_frame(self, columns: StructType) -> None:  # noqa: ARG002
+    def columns_frame(self, rows: DataFrame) -> None:  # noqa: ARG002
         return None
 
     def plan_nodes(self, frame: DataFrame) -> tuple[bool, frozenset[str]]:

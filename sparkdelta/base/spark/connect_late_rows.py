@@ -25,14 +25,13 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.connect_columns import parse_connect_message
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
-from sparkdelta.base.predicates.resolved_names import name_parts
 from sparkdelta.base.spark.connect_temporary_views import (
     SentView,
     created_view,
     define_view,
     forget_dropped_view,
     forget_views_in,
-    view_of_relation,
+    put_view,
 )
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.typed_values import value_of_field
@@ -284,11 +283,9 @@ class _Sending:
         """
         kept, late = _kept_relation(relation), _late_rows_of(relation)
         kind = relation.WhichOneof("rel_type")
-        view = view_of_relation(self._client, relation, kind)
         if kept is not None:
             relation.CopyFrom(kept)
-        elif view is not None:
-            _put_view(view, relation)
+        elif put_view(self._client, relation):
             self.replace(relation, conditions)
         elif late is not None:
             number = relation.common.plan_id  # by which columns refer to it
@@ -306,32 +303,13 @@ class _Sending:
 
     def view_of(self, relation: Any) -> SentView:
         """Return the view of a relation."""
-        copy = type(relation)()
+        copy, found = type(relation)(), list[_LateRows]()
         copy.CopyFrom(relation)
-        late_rows = [*self._late_rows_in(copy)]
-        return SentView(copy, late_rows)
-
-    def _late_rows_in(self, relation: Any) -> Iterator[_LateRows]:
-        """Yield the late rows in a relation, after its views have been put into it."""
-        view = view_of_relation(self._client, relation, relation.WhichOneof("rel_type"))
-        if view is not None:
-            _put_view(view, relation)
-        late = _late_rows_of(relation)
-        if late is not None:
-            yield late
-        else:
-            for child in _children(relation):
-                yield from self._late_rows_in(child)
-
-
-def _put_view(view: SentView, relation: Any) -> None:
-    """Put the rows of a view in the place of a relation that names it."""
-    number = relation.common.plan_id  # by which columns refer to it
-    name = name_parts(relation.read.named_table.unparsed_identifier)[-1]
-    relation.Clear()
-    relation.common.plan_id = number
-    relation.subquery_alias.alias = name
-    relation.subquery_alias.input.CopyFrom(view.relation)
+        for each in _relations_in(copy):
+            put_view(self._client, each)  # its rows are those that it has now
+            late = _late_rows_of(each)
+            found += [] if late is None else [late]
+        return SentView(copy, found)
 
 
 def _late_rows_of(relation: Any) -> _LateRows | None:

@@ -55,14 +55,23 @@ def define_view(client: Any, name: str, view: SentView) -> None:
         _views.get(client, {}).pop(name, None)
 
 
-def view_of_relation(client: Any, relation: Any, kind: str | None) -> SentView | None:
-    """Return the view that a relation names."""
-    views = _views.get(client)
-    if not views or kind != "read" or relation.read.is_streaming:
-        return None
-    if relation.read.WhichOneof("read_type") != "named_table" or relation.read.named_table.options:
-        return None
-    return views.get(_key(_parts(relation.read.named_table.unparsed_identifier)))
+def put_view(client: Any, relation: Any) -> bool:
+    """Put the rows of a view in the place of a relation that names it; return True if it does."""
+    views, read = _views.get(client), relation.read
+    if not views or relation.WhichOneof("rel_type") != "read" or read.is_streaming:
+        return False
+    if read.WhichOneof("read_type") != "named_table" or read.named_table.options:
+        return False
+    name = _parts(read.named_table.unparsed_identifier)
+    view = views.get(_key(name))
+    if view is None:
+        return False
+    number = relation.common.plan_id  # by which columns refer to it
+    relation.Clear()
+    relation.common.plan_id = number
+    relation.subquery_alias.alias = name[-1]
+    relation.subquery_alias.input.CopyFrom(view.relation)
+    return True
 
 
 def is_sent_view(client: Any, name: Sequence[str]) -> bool:

@@ -41,10 +41,10 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_MESSAGE_BYTES = 32 << 20
 """The most bytes of a file in one request; a server accepts messages of up to 128 MB."""
 
-_HADOOP_SCHEMES = frozenset({*ATOMIC_RENAME, "viewfs"})
+BY_HADOOP = frozenset({*ATOMIC_RENAME, "viewfs"})
 """The schemes of storages that workers reach with a JVM of their own."""
 
-_SCHEMES = frozenset({"file", *OBJECT_SCHEMES, *_HADOOP_SCHEMES})
+_SCHEMES = frozenset({"file", *OBJECT_SCHEMES, *BY_HADOOP})
 """The schemes of storages on which workers may create a file without overwriting."""
 
 _writable: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
@@ -137,7 +137,7 @@ class ServerLogStore:
         if self._scheme not in _SCHEMES:
             workers.open_store(self.table_root, {})  # raises
         master = str(self.spark.conf.get("spark.master", ""))
-        if self._scheme in _HADOOP_SCHEMES:
+        if self._scheme in BY_HADOOP:
             self._call(workers.check_writable)
         elif not (self._is_local() and master.startswith("local")):
             self._check_same_log()
@@ -226,7 +226,7 @@ class ServerLogStore:
 
     def _call(self, function: Callable[..., Iterable[Item]], *arguments: Any) -> list[Item]:
         self._listing = None
-        is_hadoop = self._scheme in _HADOOP_SCHEMES
+        is_hadoop = self._scheme in BY_HADOOP
         opened = open_on_worker if is_hadoop else workers.open_store
         settings = dict(self.settings)
         operation = StoreOperation(self.table_root, settings, function, arguments, opened)

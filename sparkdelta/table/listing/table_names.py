@@ -170,7 +170,6 @@ class NewTable:
     def named(self, spark: SparkSession, comment: str | None = None) -> Iterator[None]:
         """Register the name, with provider, location and comment, for the table that the block
         creates.
-
         """
         engine, name = engine_of(spark), self.name
         is_first = name is not None and engine.names_before_files(is_managed=self.is_managed)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.predicates.analyzed_text import qualifier_of
-from sparkdelta.base.schema.table_schema import as_nullable
 from sparkdelta.base.spark.spark_engine import engine_of
 
 
@@ -47,9 +45,8 @@ def columns_frame(rows: DataFrame, before: DataFrame | None = None) -> DataFrame
     before
         The result for an earlier version; its columns stay usable where they still exist.
     """
-    columns = StructType([StructField(f.name, as_nullable(f.dataType)) for f in rows.schema])
-    frame = engine_of(rows.sparkSession).columns_frame(columns)
+    frame = engine_of(rows.sparkSession).columns_frame(rows)
     if frame is None:
         return rows
-    frame = frame.alias(qualifier_of(columns))
+    frame = frame.alias(qualifier_of(frame.schema))
     return frame if before is None else RowNames(frame=before).given_to(frame)
