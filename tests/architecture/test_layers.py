@@ -147,7 +147,7 @@ def test_only_the_engine_knows_the_kind_of_session() -> None:
         "pyspark.sql.connect", "pyspark.sql.classic", "sparkdelta.base.jvm",
         f"{engine}.classic_builders", f"{engine}.classic_conditions", f"{engine}.classic_engine",
         f"{engine}.connect_builders", f"{engine}.connect_catalog", f"{engine}.connect_engine",
-        f"{engine}.connect_storage", f"{engine}.server_store",
+        f"{engine}.connect_sessions", f"{engine}.connect_storage", f"{engine}.server_store",
     }  # fmt: skip
     users = set()
     for path in MODULES:
@@ -176,7 +176,7 @@ def test_nobody_sets_a_setting_of_the_users_session() -> None:
         of for _, of in owners if not of.startswith(("sibling", "configuration", "without_jar"))
     ]
     assert {name for name, _ in owners} <= {
-        "sparkdelta/base/spark/connect_catalog.py", "sparkdelta/base/jvm/hadoop.py",
+        "sparkdelta/base/spark/connect_sessions.py", "sparkdelta/base/jvm/hadoop.py",
             "sparkdelta/base/jvm/jvm.py",
         "sparkdelta/base/jvm/jvm_scans.py", "sparkdelta/base/spark/library_sessions.py",
     }  # fmt: skip

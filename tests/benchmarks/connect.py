@@ -1,6 +1,7 @@
 """Spark Connect against classic Spark: the same calls on copies of one table, with as much memory.
 
-A server, a client and the classic session run at the same time, and their calls take turns.
+A server, a client and a classic session, each in a process that has done nothing else, run at the
+same time, and their calls take turns.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.benchmarks.row_operations import RIVAL_MEMORY, RowBench
 from tests.support.connect_server import connect_server
 from tests.support.spark_worker import SparkWorker
 
-_SESSION = "tests.benchmarks.session:connect_session"
+_SESSIONS = "tests.benchmarks.session"
 _FILES = 1_000
 
 
@@ -53,11 +54,12 @@ def connect(stopwatch: Stopwatch, scale: Sizes, scratch: Path) -> Iterator[Compa
             master=f"local[{cores}]",
             memory=RIVAL_MEMORY,
         ) as remote,
-        SparkWorker(_SESSION, remote=remote) as client,
+        SparkWorker(f"{_SESSIONS}:connect_session", remote=remote) as client,
+        SparkWorker(f"{_SESSIONS}:classic_session", cores=cores, memory=RIVAL_MEMORY) as classic,
     ):
         for call in calls:
-            there = partial(client.run, f"{__name__}:{call.function.__name__}", **call.arguments)
-            here = partial(call.function, stopwatch.spark, **call.arguments)
+            function = f"{__name__}:{call.function.__name__}"
+            there, here = (partial(w.run, function, **call.arguments) for w in (client, classic))
             measured = bench.compare(
                 call.name,
                 call.table,

@@ -47,6 +47,11 @@ def local_session(
     return spark
 
 
+def classic_session(scratch: str, cores: int, memory: str) -> SparkSession:
+    """Start a session as `local_session` does, for a worker."""
+    return local_session(Path(scratch), cores=cores, memory=memory)
+
+
 def connect_session(_: str, remote: str) -> SparkSession:
     """Start a session of a Spark Connect server."""
     return SparkSession.builder.remote(remote).create()

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy as shallow_copy
 from dataclasses import dataclass
-from typing import Any, cast
-from uuid import uuid4
-from weakref import WeakKeyDictionary, WeakSet
 
-from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from sparkdelta.base.predicates.resolved_names import name_parts
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import quoted_path
+from sparkdelta.base.spark.connect_sessions import connect_sibling
 from sparkdelta.base.spark.driver import read_rows
-from sparkdelta.base.spark.library_sessions import ESCAPED_LITERALS, TIME_ZONE
 from sparkdelta.base.spark.named_source import NamedOnly
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
-
-_siblings: WeakKeyDictionary[SparkSession, SparkSession] = WeakKeyDictionary()
-"""The users' sessions by our own."""
-
-_copies: WeakSet[SparkSession] = WeakSet()
 
 _LINES = re.MULTILINE | re.DOTALL
 _LINE = r"^{}: (.*)$"
@@ -184,135 +175,6 @@ class ConnectCatalog:
         with connect_sibling(self.spark, {}) as naming:
             naming.dataSource.register(NamedOnly)
             yield naming
-
-
-@contextmanager
-def connect_sibling(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield another session on the same server and release it afterwards; an open session would
-    keep the program from ending.
-    """
-    from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-    connection: Any = shallow_copy(spark.client._builder)
-    # The session's address may name the session.
-    connection._params = {**connection._params, connection.PARAM_SESSION_ID: str(uuid4())}
-    sibling = cast(SparkSession, ConnectSession(connection=connection))
-    with _released(sibling, spark):
-        change_settings(sibling, {**settings, ESCAPED_LITERALS: "false"})
-        yield sibling
-
-
-@contextmanager
-def connect_copy(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yield a session with the settings, views and functions of the user's, in which its plans
-    mean the same; Spark has such copies since 4.2.
-    """
-    user: Any = spark
-    copy: SparkSession = user.cloneSession()
-    with _released(copy, spark):
-        _copies.add(copy)
-        yield copy
-
-
-def rows_in_copy(rows: DataFrame, copy: SparkSession) -> DataFrame | None:
-    """Return rows of the user's session in a `connect_copy` of it; None if the session is none, or
-    cannot read them: rows that `localCheckpoint` keeps stay behind.
-    """
-    if copy not in _copies:
-        return None
-    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
-
-    frame: Any = rows
-    found = cast(DataFrame, ConnectFrame(frame._plan, cast(Any, copy)))
-    try:
-        _ = found.schema
-    except DeltaError:
-        raise
-    except PySparkException:
-        return None
-    return found
-
-
-@contextmanager
-def _released(sibling: SparkSession, spark: SparkSession) -> Iterator[None]:
-    """Release a session of this library after a block."""
-    try:
-        _siblings[sibling] = spark
-        yield
-    finally:
-        client = sibling.client
-        client.release_session()
-        client.close()
-        # PySpark closes it again when the session is collected. In 4.0.0, in a thread of gRPC, that
-        # waits forever for a request of another session.
-        client.close = lambda: None  # type: ignore[method-assign]
-
-
-def users_session(spark: SparkSession) -> SparkSession:
-    """Return the user's session for one of ours, else the session itself. Python tasks start sooner
-    in it, as each session of a server has Python workers of its own.
-    """
-    return _siblings.get(spark, spark)
-
-
-def settings_of(spark: SparkSession, names: Iterable[str]) -> dict[str, str | None]:
-    """Return settings of a session, with their defaults, in one request; None if the server's
-    version does not have them.
-    """
-    import pyspark.sql.connect.proto as pb2
-
-    option = pb2.ConfigRequest.GetOption(keys=sorted(set(names)))
-    client: Any = spark.client
-    return dict(client.config(pb2.ConfigRequest.Operation(get_option=option)).pairs)
-
-
-def change_settings(sibling: SparkSession, settings: Mapping[str, str]) -> None:
-    """Set the settings of a session of this library that have other values; a setting that the
-    server's version does not have means nothing.
-
-    Raises
-    ------
-    InvalidArgumentError
-        The server refuses one.
-    """
-    before = settings_of(sibling, settings)
-    for key, value in settings.items():
-        current = before.get(key)
-        if current is None or is_same_setting(key, current, value):
-            continue
-        try:
-            sibling.conf.set(key, value)
-        except DeltaError:
-            raise
-        except PySparkException as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
-            problem = f"this needs the value {value}, which the server refuses: {reason}"
-            raise InvalidArgumentError(argument=key, problem=problem) from None
-
-
-def copy_sql_settings(spark: SparkSession, sibling: SparkSession) -> None:
-    """Give a session of this library the settings of SQL that the user's session has."""
-    theirs, ours = spark.conf.getAll, sibling.conf.getAll
-    for name, value in theirs.items():
-        if name.startswith("spark.sql.") and ours.get(name) != value:
-            sibling.conf.set(name, value)
-    for name in ours.keys() - theirs.keys():
-        if name.startswith("spark.sql."):
-            sibling.conf.unset(name)
-
-
-def is_same_setting(name: str, value: str, other: str) -> bool:
-    """Return True if two values of a setting mean the same."""
-    one, two = value.upper(), other.upper()
-    return one == two or (name == TIME_ZONE and {one, two} <= _UTC)
-
-
-_UTC = {"UTC", "ETC/UTC", "GMT", "ETC/GMT", "Z", "+00:00"}
-
-
-def is_sibling(spark: SparkSession) -> bool:
-    """Return True if a session is of this library, see `connect_sibling`."""
-    return spark in _siblings
 
 
 def line_of(text: str | None, key: str) -> str | None:

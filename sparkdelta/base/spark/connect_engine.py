@@ -19,7 +19,6 @@ from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
 from sparkdelta.base.spark import connect_functions, connect_plans, connect_storage, connect_streams
-from sparkdelta.base.spark.connect_catalog import connect_copy, connect_sibling, rows_in_copy
 from sparkdelta.base.spark.connect_conditions import parse_match_terms
 from sparkdelta.base.spark.connect_late_rows import (
     hold_late_rows,
@@ -28,6 +27,7 @@ from sparkdelta.base.spark.connect_late_rows import (
     shared_late_rows,
     with_sent_conditions,
 )
+from sparkdelta.base.spark.connect_sessions import connect_copy, connect_sibling, rows_in_copy
 from sparkdelta.base.spark.connect_sql_functions import ConnectSqlFunctions
 from sparkdelta.base.spark.library_sessions import (
     ESCAPED_LITERALS,
@@ -154,21 +154,20 @@ class ConnectEngine(ConnectSqlFunctions):
         return store
 
     def log_session(self) -> AbstractContextManager[SparkSession]:
-        return connect_sibling(
-            self.spark, {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
-        )
+        settings = {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
+        return connect_sibling(self.spark, settings, is_kept=True)
 
     def write_session(
         self, needed: Callable[[], Mapping[str, str]] | None = None
     ) -> AbstractContextManager[SparkSession]:
         if needed is None:
-            return connect_sibling(self.spark, TABLE_SETTINGS)
+            return connect_sibling(self.spark, TABLE_SETTINGS, is_kept=True)
         others = connect_storage.other_settings(self.spark, needed())
         if not others:
             return nullcontext(self.spark)
         if others.isdisjoint((*TABLE_SETTINGS, ESCAPED_LITERALS)) and self._can_be_copied:
             return connect_copy(self.spark)
-        return connect_sibling(self.spark, TABLE_SETTINGS)
+        return connect_sibling(self.spark, TABLE_SETTINGS, is_kept=True)
 
     @property
     def _can_be_copied(self) -> bool:

@@ -9,7 +9,6 @@ way fails.
 from __future__ import annotations
 
 import functools
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.connect_columns import parse_connect_message
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
+from sparkdelta.base.spark.connect_commands import is_query, sql_text
 from sparkdelta.base.spark.connect_temporary_views import (
     SentView,
     created_view,
@@ -43,7 +43,6 @@ _FAILURE = (
 _KEEPS_ROWS = frozenset(("filter", "sort", "hint", "repartition", "subquery_alias"))
 """Relations whose rows are some or all of those below them, with the same columns."""
 
-_QUERY = re.compile(r"[\s(]*(SELECT|WITH|FROM|VALUES|TABLE)\b")
 _OF_RELATIONS = frozenset(("persist", "unpersist", "get_storage_level"))
 _OF_PLANS = frozenset(("explain", "input_files", "same_semantics", "semantic_hash"))
 
@@ -230,30 +229,14 @@ def _replace_in_plan(plan: Any, client: Any) -> tuple[str, SentView] | None:
         kind = plan.WhichOneof("op_type")
     if kind == "root":
         sending.replace(plan.root, ())
-    elif kind == "command" and not _is_query(plan.command):
+    elif kind == "command" and not is_query(plan.command):
         name = created_view(plan.command)
         if name is not None:
             created = name, sending.view_of(plan.command.create_dataframe_view.input)
-        forget_views_in(client, _sql_text(plan.command))
+        forget_views_in(client, sql_text(plan.command))
         for relation in _children(plan.command):
             sending.replace(relation, ())
     return created
-
-
-def _is_query(command: Any) -> bool:
-    """Return True for the text of a query: the server returns its plan, which is sent later."""
-    text = _sql_text(command).upper()
-    return bool(_QUERY.match(text)) and "INSERT" not in text  # as in WITH ... INSERT
-
-
-def _sql_text(command: Any) -> str:
-    """Return the text of a command in SQL; an empty one for others."""
-    if command.WhichOneof("command_type") != "sql_command":
-        return ""
-    relation = command.sql_command.input
-    if relation.WhichOneof("rel_type") == "with_relations":
-        relation = relation.with_relations.root
-    return str(relation.sql.query)
 
 
 def _decompress(plan: Any, client: Any) -> None:

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 
 from sparkdelta.base.schema.stored_view import TablesOfView
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
-from sparkdelta.base.spark.connect_catalog import connect_sibling
+from sparkdelta.base.spark.connect_sessions import connect_sibling
 from sparkdelta.base.spark.connect_views import ConnectViews
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import OF_QUERIES

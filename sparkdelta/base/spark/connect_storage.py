@@ -27,7 +27,7 @@ from sparkdelta.base.parquet.parquet_options import (
 )
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
-from sparkdelta.base.spark.connect_catalog import (
+from sparkdelta.base.spark.connect_sessions import (
     change_settings,
     connect_copy,
     is_same_setting,
@@ -240,7 +240,8 @@ _HAS_TIMES = re.compile('"(date|timestamp)"').search
 
 
 def _prepare_writing(sibling: SparkSession, settings: Mapping[str, str]) -> None:
-    committers = committer_settings(lambda key, default: str(sibling.conf.get(key, default)))
+    found = settings_of(sibling, COMMITTERS)
+    committers = committer_settings(lambda name, default: found[name] or default)
     change_settings(sibling, {**WRITE_SETTINGS, **committers, **settings})
 
 

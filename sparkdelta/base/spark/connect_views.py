@@ -47,14 +47,11 @@ from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.stored_view import StoredView, TablesOfView
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
-from sparkdelta.base.spark.connect_catalog import (
-    ConnectCatalog,
+from sparkdelta.base.spark.connect_catalog import ConnectCatalog, comment_of, line_of, literal
+from sparkdelta.base.spark.connect_sessions import (
     change_settings,
-    comment_of,
     connect_sibling,
     copy_sql_settings,
-    line_of,
-    literal,
 )
 from sparkdelta.base.spark.connect_temporary_views import is_sent_view
 from sparkdelta.base.spark.driver import read_rows

@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.base.spark import worker_python  # noqa: F401 - pickles the package by value
-from sparkdelta.base.spark.connect_catalog import users_session
+from sparkdelta.base.spark.connect_sessions import users_session
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.storage import server_store_workers as workers
 from sparkdelta.base.storage.server_store_workers import DELTA_ERROR, Item, outcome

@@ -16,7 +16,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from sparkdelta.base.spark.connect_catalog import users_session
+from sparkdelta.base.spark.connect_sessions import users_session
 from sparkdelta.base.spark.driver import read_row
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError

@@ -57,7 +57,7 @@ ONCE = """
 import json, os, sys
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.connect.conf import RuntimeConf
+from pyspark.sql.connect.client import SparkConnectClient
 from sparkdelta import DeltaError, DeltaTable, read_delta, write_delta
 from sparkdelta.base.spark import connect_storage
 remote, root = sys.argv[1:]
@@ -94,9 +94,12 @@ spark.conf.set("spark.sql.session.timeZone", "UTC")
 spark.conf.set("spark.sql.ansi.enabled", "false")
 found["not ansi"] = changes("not ansi")
 spark.conf.set("spark.sql.ansi.enabled", "true")
-def refuse(self, key, value):
-    raise PySparkException(f"{key} cannot be set here")
-RuntimeConf.set = refuse
+config = SparkConnectClient.config
+def refuse(self, operation):
+    if operation.WhichOneof("op_type") == "set":
+        raise PySparkException(f"{operation.set.pairs[0].key} cannot be set here")
+    return config(self, operation)
+SparkConnectClient.config = refuse
 found["refused"] = changes("refused")
 zoned = f"{root}/microseconds"
 write_delta(spark.sql("SELECT TIMESTAMP'2024-01-02' AS t"), zoned, mode="append")
