@@ -56,7 +56,7 @@ connect: java ## Run the tests on Spark Connect, on the oldest and newest Spark;
 	$(PYTHON) tests/versions.py --connect --workers $(WORKERS) $(VERSIONS)
 
 .PHONY: clients
-clients: java ## Run programs on Delta tables: dbt, SQLMesh, kedro and others; CLIENTS='dbt mack' for two, or fast
+clients: java ## Run programs on Delta tables: dbt, SQLMesh, kedro and others; CLIENTS='dbt mack' for two, or fast, or --connect
 	$(PYTHON) -m tests.clients $(CLIENTS)
 
 .PHONY: bench

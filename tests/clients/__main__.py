@@ -4,7 +4,8 @@
 environment of its own, and runs as a user would run it, by ``sparkdelta run``. dbt and SQLMesh
 build projects of ours with changing data. For the others, pytest runs tests: ours, or those of the
 program in a checkout that a variable names. ``fast`` runs some of ours in one environment and one
-session. Needs nothing but Python.
+session. With ``--connect``, tests run as clients of a Spark Connect server. Needs nothing but
+Python.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.clients.suites import DBT, FAST, PEER, SUITES, Suite
-from tests.versions import make_environment
+from tests.versions import ROOT, make_environment
 
 PROJECTS = Path(__file__).resolve().parent
 
@@ -32,6 +33,7 @@ _SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     " -Dderby.system.durability=test",
     "spark.databricks.delta.snapshotPartitions": "2",  # of delta-spark
+    "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
 }
@@ -123,6 +125,15 @@ CLIENTS = {
     ),
 }  # fmt: skip
 
+_SERVER = """
+import sys, tempfile
+from pathlib import Path
+from tests.support.connect_server import connect_server
+with tempfile.TemporaryDirectory() as scratch, connect_server(Path(scratch)) as remote:
+    print(remote, flush=True)
+    sys.stdin.read()
+"""
+
 _CHECK = """
 import json, sys
 from pyspark.sql import SparkSession
@@ -140,6 +151,8 @@ def main() -> int:
     parser.add_argument("--spark", default="4.3", help="the version of PySpark")
     peer = "run the suites on delta-spark instead, whose JARs Spark downloads"
     parser.add_argument("--delta-spark", action="store_true", help=peer)
+    connect = "run the suites on Spark Connect that are known to run there"
+    parser.add_argument("--connect", action="store_true", help=connect)
     arguments = parser.parse_args()
     unknown = set(arguments.clients) - {*CLIENTS, *suites}
     if unknown:
@@ -147,7 +160,9 @@ def main() -> int:
     problems = []
     for name in arguments.clients or names:
         suite = suites.get(name)
-        if suite is None and arguments.delta_spark:
+        if suite is None and (arguments.delta_spark or arguments.connect):
+            continue
+        if arguments.connect and suite is not None and suite.on_connect is None:
             continue
         if suite is not None and suite.checkout and suite.checkout not in os.environ:
             print(f"{name}: skipped, {suite.checkout} names no checkout", flush=True)
@@ -158,7 +173,8 @@ def main() -> int:
         elif arguments.delta_spark:
             of_client = _run_suite_on_delta_spark(name, suite)
         else:
-            of_client = _run_suite(name, suite, arguments.spark)
+            run = _run_suite_on_connect if arguments.connect else _run_suite
+            of_client = run(name, suite, arguments.spark)
         seconds = round(time.monotonic() - started)
         print(f"{name}: {'failed' if of_client else 'passed'}, {seconds} s", flush=True)
         problems += of_client
@@ -168,15 +184,43 @@ def main() -> int:
 
 def _run_suite(name: str, suite: Suite, spark: str) -> list[str]:
     """Run the tests of a suite; return where they pass or fail otherwise than it says."""
-    packages = "--editable", ".", f"pyspark=={suite.spark or spark}.*", *suite.requirements
+    binaries = _suite_environment(name, suite, spark)
+    failed, passed = _test_results(suite, binaries, "sparkdelta", "run", "pytest")
+    return _differences(name, failed, passed, suite.failures, suite.passed)
+
+
+def _run_suite_on_connect(name: str, suite: Suite, spark: str) -> list[str]:
+    """Run the tests of a suite on Spark Connect, as `_run_suite` does."""
+    binaries = _suite_environment(f"{name}-connect", suite, spark, ".[connect]")
+    command = [str(binaries / "python"), "-c", _SERVER]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as server:
+        assert server.stdout is not None
+        remote = {"SPARK_REMOTE": server.stdout.readline().strip()}
+        suite = replace(suite, variables={**suite.variables, **remote})
+        failed, passed = _test_results(suite, binaries, "sparkdelta", "run", "pytest")
+        server.communicate()  # ends it
+    failures = {**suite.failures, **suite.connect_failures}
+    return _differences(name, failed, passed, failures, suite.on_connect)
+
+
+def _suite_environment(name: str, suite: Suite, spark: str, package: str = ".") -> Path:
+    """Make the environment of a suite; return the directory of its programs."""
+    packages = "--editable", package, f"pyspark=={suite.spark or spark}.*", *suite.requirements
     binaries = Path(make_environment(f"client-{name}", sys.executable, *packages)).parent
     if suite.distribution:
         _declare(binaries, *suite.distribution)
-    failed, passed = _test_results(suite, binaries, "sparkdelta", "run", "pytest")
-    problems = [f"{name}: {test} fails" for test in sorted(failed - suite.failures.keys())]
-    problems += [f"{name}: {test} passes now" for test in sorted(suite.failures.keys() - failed)]
-    if passed != suite.passed:
-        problems.append(f"{name}: {passed} tests pass, not {suite.passed}")
+    return binaries
+
+
+def _differences(
+    name: str, failed: set[str], passed: int, failures: Mapping[str, str], expected: int | None
+) -> list[str]:
+    """Return where tests passed or failed otherwise than expected."""
+    problems = [f"{name}: {test} fails" for test in sorted(failed - failures.keys())]
+    problems += [f"{name}: {test} passes now" for test in sorted(failures.keys() - failed)]
+    if passed != expected:
+        problems.append(f"{name}: {passed} tests pass, not {expected}")
     return problems
 
 

@@ -35,10 +35,11 @@ class Suite:
         A package and its version that the tests ask pip's metadata for.
     spark
         The version of PySpark, if the program does not allow the newest.
-    passed, with_delta_spark
-        How many tests pass, here and with delta-spark; there None if nothing was compared.
-    failures
-        The reason for each test that fails here, by its name.
+    passed, with_delta_spark, on_connect
+        How many tests pass: here, with delta-spark, and here on Spark Connect. None if they were
+        not run there.
+    failures, connect_failures
+        The reason for each test that fails here, and on Spark Connect, by its name.
     """
 
     title: str
@@ -52,16 +53,27 @@ class Suite:
     spark: str | None = None
     passed: int
     with_delta_spark: int | None = None
+    on_connect: int | None = None
     failures: Mapping[str, str] = field(default_factory=dict)
+    connect_failures: Mapping[str, str] = field(default_factory=dict)
 
     def row(self) -> list[str]:
         """Return the row of the table in COMPATIBILITY.md."""
-        reasons = dict.fromkeys(self.failures.values())
-        for reason in reasons:
-            reasons[reason] = ", ".join(f"`{k}`" for k, v in self.failures.items() if v == reason)
-        others = "; ".join(f"{names}: {reason}" for reason, names in reasons.items())
-        compared = self.with_delta_spark
-        return [self.title, str(self.passed), "" if compared is None else str(compared), others]
+        counts = (self.passed, self.on_connect, self.with_delta_spark)
+        on_connect = _texts(self.connect_failures, "on Spark Connect, ")
+        texts = [*_texts(self.failures), *on_connect]
+        return [self.title, *("" if n is None else str(n) for n in counts), "; ".join(texts)]
+
+
+def _texts(failures: Mapping[str, str], prefix: str = "") -> list[str]:
+    """Return a text for each reason, with the names of its tests."""
+    names = {
+        reason: [k for k, v in failures.items() if v == reason] for reason in failures.values()
+    }
+    return [
+        f"{prefix}{', '.join(f'`{name}`' for name in tests)}: {reason}"
+        for reason, tests in names.items()
+    ]
 
 
 class _DbtSuite(TypedDict):
@@ -118,6 +130,7 @@ SUITES = {
         requirements=(*_PYTEST, "mack==0.5.0"),
         tests=("mack_project/checks.py",),
         passed=9,
+        on_connect=9,
     ),
     "mack-suite": Suite(
         title="mack: its tests",
@@ -137,6 +150,7 @@ SUITES = {
         requirements=_KEDRO,
         tests=("kedro_project/checks.py",),
         passed=4,
+        on_connect=4,
     ),
     "kedro-suite": Suite(
         title="kedro-datasets: its tests of Delta and Databricks datasets",
@@ -153,6 +167,7 @@ SUITES = {
         tests=("ibis_project/checks.py",),
         spark="4.0",
         passed=5,
+        on_connect=5,
     ),
     "ibis-suite": Suite(
         title="ibis: its tests of Delta tables",
@@ -174,6 +189,7 @@ SUITES = {
         requirements=("pytest", "pandas<3", "pyarrow"),
         tests=("pandas_on_spark_project/checks.py",),
         passed=7,
+        on_connect=7,
     ),
     "pandera": Suite(
         title="pandera 0.35.0: our tests",

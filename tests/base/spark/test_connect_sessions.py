@@ -22,9 +22,7 @@ TIME_ZONE = "spark.sql.session.timeZone"
 
 
 @pytest.fixture
-def user(
-    connect_session: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SparkSession]:
+def user(connect_session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
     """A session of a user of its own."""
     monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # for PySpark's functions
     from pyspark.sql.connect.session import SparkSession as ConnectSession

@@ -12,8 +12,7 @@ from delta.pip_utils import configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
 
 BUILDER = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.sql.session.timeZone", "UTC")
+    SparkSession.builder.config("spark.sql.session.timeZone", "UTC")
     .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
 )

@@ -12,11 +12,9 @@ from kedro.pipeline import node, pipeline
 from kedro.runner import SequentialRunner
 from pyspark.sql import DataFrame, SparkSession
 
-BUILDER = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-)
+BUILDER = SparkSession.builder.config(
+    "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
+).config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
 
 
 @pytest.fixture

@@ -10,11 +10,9 @@ import pytest
 from delta import DeltaTable, configure_spark_with_delta_pip
 from pyspark.sql import SparkSession
 
-BUILDER = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-)
+BUILDER = SparkSession.builder.config(
+    "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
+).config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
 
 
 @pytest.fixture
