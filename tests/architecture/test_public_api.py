@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,12 +75,47 @@ def test_the_public_names() -> None:
         "write_checkpoint", "write_version_checksum", "write_delta", "write_stream",
         "read_stream",
     }  # fmt: skip
-    public = {
-        name
-        for name, value in vars(sparkdelta).items()
-        if not name.startswith("_") and not inspect.ismodule(value)
+    public = {name for name in dir(sparkdelta) if not name.startswith("_")}
+    assert public == {*sparkdelta.__all__, "exceptions", "tables"}
+    assert all(hasattr(sparkdelta, name) for name in public)
+    assert not hasattr(sparkdelta, "Table")
+
+
+def test_type_checkers_see_the_names_that_are_imported_at_their_first_use() -> None:
+    source = ast.parse(Path(str(sparkdelta.__file__)).read_text())
+    found = [node for node in ast.walk(source) if isinstance(node, ast.ImportFrom)]
+    seen = {
+        f"{node.module}".removeprefix("sparkdelta."): tuple(alias.name for alias in node.names)
+        for node in found
+        if f"{node.module}".startswith("sparkdelta.")
     }
-    assert public == set(sparkdelta.__all__)
+    assert seen == sparkdelta._MODULES
+
+
+_NOT_NEEDED = {
+    "import sparkdelta": ("pyspark", "py4j", "pyarrow", "numpy", "pandas", "sqlglot", "http"),
+    "from sparkdelta import read_delta, write_delta": ("pandas", "pyarrow.dataset", "sqlglot"),
+    "from sparkdelta import DeltaTable": ("pandas", "pyarrow.dataset", "sqlglot", "grpc"),
+}
+
+
+@pytest.mark.parametrize("statement", _NOT_NEEDED)
+def test_an_import_takes_no_modules_that_it_does_not_need(statement: str) -> None:
+    loaded = _run(f"import sys; {statement}; print(*sys.modules)").split()
+    assert "sparkdelta" in loaded
+    assert not {*_NOT_NEEDED[statement]} & {*loaded}
+
+
+def test_sql_is_the_function_whatever_was_imported_before() -> None:
+    """There is a package of this name."""
+    for before in ("sparkdelta", "sparkdelta.sql", "sparkdelta.sql.grammar.tokens"):
+        assert _run(f"import {before}, sparkdelta; print(sparkdelta.sql.__name__)") == "sql"
+        assert _run(f"import {before}; from sparkdelta import sql; print(sql.__name__)") == "sql"
+
+
+def _run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def test_our_own_verbs() -> None:

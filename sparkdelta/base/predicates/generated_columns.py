@@ -16,7 +16,6 @@ from typing import Any
 
 from pyspark.sql.types import StructField, StructType
 
-from sparkdelta.base.predicates.condition_text import parse_expression
 from sparkdelta.base.predicates.literals import cast_literal
 from sparkdelta.base.predicates.ordered_casts import compares_each, family, ordered, type_of
 from sparkdelta.base.predicates.predicate_rules import (
@@ -84,6 +83,8 @@ def generated_columns(
         text = (field.metadata or {}).get(GENERATION_EXPRESSION)
         if not isinstance(text, str):
             continue
+        from sparkdelta.base.predicates.condition_text import parse_expression  # needs sqlglot
+
         try:
             expression = parse_expression(text, schema, time_zone="UTC")
         except UnusableError:

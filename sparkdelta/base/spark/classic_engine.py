@@ -34,7 +34,6 @@ from sparkdelta.base.spark.library_sessions import (
     LOG_SETTINGS,
     SHUFFLE_PARTITIONS,
     Evaluation,
-    copy_settings,
     replace_missing_catalog,
     session_time_zone,
     set_up,
@@ -197,7 +196,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         the user's Hadoop settings and number of shuffle partitions.
         """
         sibling = _sibling(self.spark, LOG_SETTINGS)
-        copy_settings(self.spark, sibling)
+        self.copy_hadoop_settings(sibling, {SHUFFLE_PARTITIONS})
         before = SparkSession.getActiveSession()
         try:
             yield sibling

@@ -22,7 +22,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.predicates.connect_columns import parse_connect_message
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
 from sparkdelta.base.spark.connect_commands import is_query, sql_text
 from sparkdelta.base.spark.connect_temporary_views import (
@@ -174,6 +173,8 @@ def parse_sent(
     spark: SparkSession, conditions: Sequence[SentCondition], schema: StructType
 ) -> Predicate:
     """Return the predicate of conditions on rows with the columns of a table."""
+    from sparkdelta.base.predicates.connect_columns import parse_connect_message  # needs sqlglot
+
     zone = session_time_zone(spark) if conditions else ""
     terms = (
         parse_connect_message(each.message, schema, time_zone=zone, alias=each.alias)

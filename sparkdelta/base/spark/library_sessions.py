@@ -164,13 +164,6 @@ def set_up_for_view(sibling: SparkSession, view: StoredView, spark: SparkSession
         sibling.sql(f"USE {quoted_path(view.namespace)}")
 
 
-def copy_settings(spark: SparkSession, sibling: SparkSession) -> None:
-    """Copy the user's Hadoop settings and number of shuffle partitions."""
-    for key, value in spark.conf.getAll.items():
-        if not key.startswith("spark.") or key == SHUFFLE_PARTITIONS:
-            sibling.conf.set(key, value)
-
-
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

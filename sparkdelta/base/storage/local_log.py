@@ -64,7 +64,9 @@ class LocalLogStore:
 
     @storage_errors
     def put_if_absent(self, name: str, data: Data) -> None:
-        temporary = self._write_temporary(checked_name(name), data)
+        if os.path.exists(self._path(checked_name(name))):
+            raise already_in_log(name)  # sooner than after writing and flushing a temporary file
+        temporary = self._write_temporary(name, data)
         try:
             self._link(temporary, name)
         finally:

@@ -142,12 +142,12 @@ class CheckpointContents:
         expired = None if keeps_for is None else self.now_ms - keeps_for
         opening = [*more, *self._opening()]
         names = {name for action in opening for name in action}
-        return checkpoint_rows(
-            self._local(opening, StructType([f for f in columns.fields if f.name in names])),
-            transaction_rows(state.transactions(), expired_at_ms=expired),
-            domain_rows(state.domain_metadata()),
-            columns=columns,
-        )
+        rows = [self._local(opening, StructType([f for f in columns.fields if f.name in names]))]
+        if state.may_hold("txn"):
+            rows.append(transaction_rows(state.transactions(), expired_at_ms=expired))
+        if state.may_hold("domainMetadata"):
+            rows.append(domain_rows(state.domain_metadata()))
+        return checkpoint_rows(*rows, columns=columns)
 
     def _opening(self) -> list[dict[str, object]]:
         protocol = self.snapshot.protocol.to_dict()

@@ -13,16 +13,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from pyspark.sql import Column, Observation, Row
+from pyspark.sql import Column, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.protocol.log_files import LAST_CHECKPOINT, Version, listing_prefix
+from sparkdelta.base.protocol.log_files import (
+    LAST_CHECKPOINT,
+    LogFile,
+    LogFileKind,
+    Version,
+    listing_prefix,
+)
 from sparkdelta.base.spark.driver import read_row, read_rows
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.operations.checkpoint.checkpoint_contents import CheckpointContents
 from sparkdelta.operations.checkpoint.checkpoint_row_frames import checkpoint_rows
 from sparkdelta.operations.checkpoint.sidecar_files import Sidecars, verify
+from sparkdelta.table.checkpoint.checkpoint_footers import count_actions, read_metadata
 from sparkdelta.table.checkpoint.checkpoint_kind_rules import CheckpointKind
 from sparkdelta.table.checkpoint.checkpoint_layout_frames import in_one_file
 from sparkdelta.table.checkpoint.sidecar_summary_frames import counted_type, counts
@@ -104,26 +112,24 @@ def stage_classic(stage: Staging, contents: CheckpointContents) -> StagedCheckpo
     """Write all actions to one Parquet file."""
     state = contents.snapshot.state
     columns = contents.schema.classic_file
-    rows = checkpoint_rows(
-        contents.table_actions(columns),
-        contents.adds(state),
-        contents.removes(state),
-        columns=columns,
-    )
+    frames = [contents.table_actions(columns), contents.adds(state)]
+    if state.may_hold("remove"):
+        frames.append(contents.removes(state))
+    rows = checkpoint_rows(*frames, columns=columns)
     order = contents.order if contents.is_clustered else None
     rows = in_one_file(rows, order, is_small=state.log.is_small)
     given = Observation()
     rows = rows.observe(given, *counts())
     (file,) = stage.write_parquet(rows, _PART, contents.parquet_options)
-    found = _counts(stage, contents)
-    verify(contents, contents.known_num_adds, given, found.num_adds, found.num_removes)
+    num_rows, num_adds, num_removes = _counts(stage, contents, file)
+    verify(contents, contents.known_num_adds, given, num_adds, num_removes)
     return StagedCheckpoint(
         kind=CheckpointKind.CLASSIC,
         file=file,
         name=CheckpointKind.CLASSIC.file_name(contents.snapshot.version, ""),
-        num_rows=found.num_rows,
-        num_adds=found.num_adds,
-        num_removes=found.num_removes,
+        num_rows=num_rows,
+        num_adds=num_adds,
+        num_removes=num_removes,
         more=_schema(columns),
     )
 
@@ -217,13 +223,22 @@ def _schema(columns: StructType) -> dict[str, object]:
     return {"checkpointSchema": json.loads(text)} if len(text) <= MAX_SCHEMA_CHARACTERS else {}
 
 
-def _counts(stage: Staging, contents: CheckpointContents) -> Row:
+def _counts(stage: Staging, contents: CheckpointContents, file: FileEntry) -> tuple[int, int, int]:
+    """Return the numbers of rows, adds and removes in a written file, by its footer if possible."""
+    if engine_of(stage.spark).can("see plans"):  # else a part of a file cannot be read
+        name, kind = f"{stage.name}/{_PART}/{file.name}", LogFileKind.CLASSIC_CHECKPOINT
+        written = LogFile(name, kind, contents.snapshot.version, file.size_bytes)
+        footer = read_metadata(stage.store, written)
+        known = count_actions(footer)
+        if {"add", "remove"} <= known.keys():
+            return footer.num_rows, known["add"], known["remove"]
     rows, _ = stage.read_parquet(_PART, counted_type())
-    return read_row(
+    found = read_row(
         rows.coalesce(1).agg(*counts()),  # one file: nothing to bring together
         what="totals of a written checkpoint",
         version=contents.snapshot.version,
     )
+    return found.num_rows, found.num_adds, found.num_removes
 
 
 def update_hint(store: LogStore, document: Mapping[str, object]) -> None:

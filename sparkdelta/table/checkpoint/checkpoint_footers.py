@@ -10,17 +10,20 @@ PROTOCOL.md#checkpoint-schema
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql.types import StructType
 
 from sparkdelta.base.parquet.footer_rules import TAIL_BYTES
 from sparkdelta.base.protocol.column_names import stored_name_key
 from sparkdelta.base.protocol.log_files import LogFile
 from sparkdelta.base.schema.action_schemas import ACTIONS
+from sparkdelta.base.schema.table_schema import as_nullable
 from sparkdelta.base.storage.log_store import LogStore, in_parallel
 from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
@@ -33,7 +36,8 @@ been replaced since."""
 _FIRST_BYTES = 1 << 16
 _ACTIONS = {stored_name_key(name) for name in ACTIONS.names}
 _IN_EVERY_CHECKPOINT = ("protocol", "metaData")
-_PATH = "add.path"
+_KEYS = {"add": "path", "remove": "path", "txn": "appId", "domainMetadata": "domain"}
+_SCHEMA_OF_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,24 @@ class CheckpointFooters:
     ----------
     columns
         The names of the columns of each file, in lower case.
-    num_adds
-        The number of add actions; None where the footers do not count them.
+    counts
+        The number of actions of each kind in `_KEYS`, as far as the footers count them.
+    spark_schema
+        The schema of the first file in JSON, where Spark wrote it.
     """
 
     columns: tuple[frozenset[str], ...]
-    num_adds: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    spark_schema: str | None = None
+
+    @property
+    def schema(self) -> StructType | None:
+        """The schema of the first file, as Spark reads it; None if another engine wrote it."""
+        if self.spark_schema is None:
+            return None
+        schema = as_nullable(StructType.fromJson(json.loads(self.spark_schema)))
+        assert isinstance(schema, StructType)
+        return schema
 
     def check(self, store: LogStore, checkpoint: Checkpoint) -> None:
         """Check that each file has actions, and that some file has protocol and metaData."""
@@ -82,16 +98,22 @@ class RecentFooters:
 
 def read_footers(store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters:
     """Read the footers of a checkpoint's own files, which are Parquet, without a Spark job."""
-    columns, counts = [], []
-    for metadata in in_parallel(lambda file: _metadata(store, file), checkpoint.files):
-        leaves = [metadata.schema.column(n).path.lower() for n in range(metadata.num_columns)]
+    columns, counts, schemas = [], [], []
+    for metadata in in_parallel(lambda file: read_metadata(store, file), checkpoint.files):
+        leaves = _leaves(metadata)
         columns.append(frozenset(leaf.partition(".")[0] for leaf in leaves))
-        counts.append(_num_adds(metadata, leaves))
-    numbers = [count for count in counts if count is not None]
-    return CheckpointFooters(tuple(columns), sum(numbers) if len(numbers) == len(counts) else None)
+        counts.append(count_actions(metadata))
+        schemas.append((metadata.metadata or {}).get(_SCHEMA_OF_SPARK))
+    totals = {
+        action: sum(of_file[action] for of_file in counts)
+        for action in _KEYS
+        if all(action in of_file for of_file in counts)
+    }
+    return CheckpointFooters(tuple(columns), totals, schemas[0] and schemas[0].decode())
 
 
-def _metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:
+def read_metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:
+    """Read the footer of a Parquet file of the log, without a Spark job."""
     try:
         tail = store.read_from(file.name, max(0, file.size_bytes - _FIRST_BYTES))
         size = int.from_bytes(tail[-TAIL_BYTES:-4], "little") + TAIL_BYTES
@@ -107,20 +129,25 @@ def _metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:
         raise _malformed(store, file, f"is not a complete Parquet file: {problem}") from error
 
 
-def _num_adds(metadata: pq.FileMetaData, leaves: Sequence[str]) -> int | None:
-    """Count the rows with an add; return None if the statistics have no count of nulls."""
-    if _PATH not in leaves:
-        return 0
-    count, column = 0, leaves.index(_PATH)
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        if not group.num_rows:
+def count_actions(metadata: pq.FileMetaData) -> dict[str, int]:
+    """Count the actions of each kind in `_KEYS`, except kinds whose nulls no statistics count."""
+    leaves, counts = _leaves(metadata), {}
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    for action, key in _KEYS.items():
+        leaf = f"{action}.{key}".lower()
+        if leaf not in leaves:
+            counts[action] = 0
             continue
-        statistics = group.column(column).statistics
-        if statistics is None or not statistics.has_null_count:
-            return None
-        count += group.num_rows - statistics.null_count
-    return count
+        columns = [group.column(leaves.index(leaf)) for group in groups if group.num_rows]
+        if all(one.statistics is not None and one.statistics.has_null_count for one in columns):
+            nulls = sum(one.statistics.null_count for one in columns)
+            counts[action] = metadata.num_rows - nulls
+    return counts
+
+
+def _leaves(metadata: pq.FileMetaData) -> list[str]:
+    """Return the paths of the leaf columns, in lower case."""
+    return [metadata.schema.column(n).path.lower() for n in range(metadata.num_columns)]
 
 
 def _malformed(store: LogStore, file: LogFile, problem: str) -> MalformedLogFileError:

@@ -208,13 +208,24 @@ class CheckpointReader:
             tags = self.tags
             return None if tags is None else sum(one.num_adds for one in tags)
         footers = self.checked_footers()
-        return None if footers is None else footers.num_adds
+        return None if footers is None else footers.counts.get("add")
+
+    def may_hold(self, action: str) -> bool:
+        """Return False if the checkpoint surely holds no `remove`, `txn` or `domainMetadata`."""
+        if self.sidecars and action == "remove":
+            return any(may_hold(one.tags, action) for one in self._read_sidecars)
+        footers = self._driver_footers()
+        return footers is None or footers.counts.get(action) != 0
+
+    def _driver_footers(self) -> CheckpointFooters | None:
+        """Return the `checked_footers`; None if they would cost a job."""
+        return self.checked_footers() if engine_of(self.reader.spark).can("see plans") else None
 
     def stored_add_type(self) -> StructType | None:
         """Return the type of `add` in the checkpoint's Parquet files.
 
         If the checkpoint does not state it, one file's footer is read, by a Spark job the first
-        time. None for a JSON checkpoint without sidecars.
+        time unless Spark wrote the file. None for a JSON checkpoint without sidecars.
         """
         if not self._add_type:
             schema = self.sidecar_schema if self.sidecars else None
@@ -229,6 +240,9 @@ class CheckpointReader:
         elif self.checkpoint.is_json:
             return StructType()
         else:
+            footers = self._driver_footers()
+            if footers is not None and footers.schema is not None:
+                return footers.schema
             name = self.checkpoint.files[0].name
         return self.reader.parquet_schema(name, version=self.version)
 

@@ -67,7 +67,7 @@ from sparkdelta.table.commit.staged_commit_rules import (
 )
 from sparkdelta.table.commit.staged_lines import StagedLines
 from sparkdelta.table.listing.catalog_log import has_catalog
-from sparkdelta.table.listing.line_reader import first_line
+from sparkdelta.table.listing.line_reader import first_line, fits_on_driver
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import refuse_empty
 from sparkdelta.table.log.commit_timestamp_rules import next_in_commit_timestamp
@@ -175,9 +175,9 @@ class Comparison:
     staged: StagedActions
 
 
-ConflictDetector: TypeAlias = Callable[[LogFile, StagedActions], Comparison]
-"""Reads a winning commit and compares it with a transaction's actions; raises `FileNotFoundError`
-if the commit file is gone."""
+ConflictDetector: TypeAlias = Callable[[LogFile, StagedActions, bytes | None], Comparison]
+"""Compares a winning commit with a transaction's actions. It reads the commit unless it is given
+its contents; raises `FileNotFoundError` if the commit file is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +261,10 @@ class Committer:
                 )  # fmt: skip
                 whole = lines if files is None else None
                 return Committed(version, attempt, txn_id, whole)
-            for file in self._commits_from(version, path):
+            for file, data in self._commits_from(version, path):
                 detector = detector or conflict_detector()
                 try:
-                    compared = detector(file, prepared.staged)
+                    compared = detector(file, prepared.staged, data)
                 except FileNotFoundError:
                     raise _commit_is_gone(path, version) from None
                 check_conflicts(
@@ -318,8 +318,9 @@ class Committer:
             return None
         return f'"{TRANSACTION_ID}":"{txn_id}"' in line.decode("utf-8", errors="replace")
 
-    def _commits_from(self, version: Version, path: str) -> list[LogFile]:
-        """Return the winning commits in order, up to the first that the listing lacks: while others
+    def _commits_from(self, version: Version, path: str) -> Iterable[tuple[LogFile, bytes | None]]:
+        """Return the winning commits in order, with their contents if these are small: a remote
+        store reads several at once. They end with the first that the listing lacks: while others
         write, a listing of a large local directory may show a version and not the one before.
         """
         files = list_log_files(self.store, listing_prefix(version))
@@ -332,7 +333,13 @@ class Committer:
             except FileNotFoundError:
                 raise _commit_is_gone(path, missing) from None
         refuse_empty(commits, path=path)
-        return commits
+        if not fits_on_driver(commits):
+            return ((file, None) for file in commits)
+        try:
+            contents = self.store.read([file.name for file in commits])
+        except FileNotFoundError:
+            raise _commit_is_gone(path, version) from None
+        return zip(commits, contents, strict=True)
 
 
 def _check(prepared: PreparedCommit, read_state: ReadState, path: str) -> None:

@@ -54,9 +54,12 @@ class DriverConflictDetector:
     may_match: Callable[[WinningCommit], tuple[AddFile, ...]] | None = None
     rebase: VectorRebase | None = None
 
-    def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
+    def __call__(
+        self, file: LogFile, staged: StagedActions, data: bytes | None = None
+    ) -> Comparison:
         needs_files = self.read.depends_on_files or bool(staged.removes)
-        [data] = self.store.read([file.name])
+        if data is None:
+            [data] = self.store.read([file.name])
         winner = parse_commit(
             data, file.version, with_files=needs_files, path=self.store.table_root
         )

@@ -112,10 +112,12 @@ class SparkConflictDetector:
         )
         return cls(small, log, skipping, read_files, removed_files)
 
-    def __call__(self, file: LogFile, staged: StagedActions) -> Comparison:
+    def __call__(
+        self, file: LogFile, staged: StagedActions, data: bytes | None = None
+    ) -> Comparison:
         has_frames = self.read_files is not None or self.removed_files is not None
         if file.size_bytes <= DRIVER_LOG_BYTES and not has_frames:
-            return self.small(file, staged)
+            return self.small(file, staged, data)
         reader = replace(self.log.reader, spark=self._spark)
         lines = CommitRange.read(reader, [file]).lines
         winner = self._table_actions(lines, file)

@@ -33,6 +33,7 @@ from sparkdelta.table.checksum.version_checksum_rules import (
     serialize_version_checksum,
 )
 from sparkdelta.table.commit.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
+from sparkdelta.table.commit.commit_turns import commit_turns
 from sparkdelta.table.commit.committer import (
     Committed,
     Committer,
@@ -204,7 +205,8 @@ class Transaction(PreparedCommit):
             self, operation=operation, staged=staged, files=lines, user_metadata=metadata
         )
         detector = partial(self._detector, removed)
-        return committer.commit(prepared, read_state, detector, self._expect_checksum)
+        with commit_turns(self.store.table_root).turn():
+            return committer.commit(prepared, read_state, detector, self._expect_checksum)
 
     def _expect_checksum(self, version: Version, lines: bytes) -> None:
         """Compute the checksum that follows a commit, where one request can write both."""

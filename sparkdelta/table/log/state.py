@@ -156,12 +156,21 @@ class TableState:
         """Return the state as if the checkpoint had only these sidecars."""
         return replace(self, log=self.log.with_sidecars(chosen), cached=None)
 
+    def may_hold(self, action: str) -> bool:
+        """Return False if the log surely holds no `remove`, `txn` or `domainMetadata`."""
+        return self.log.commits.may_hold(action) or self._checkpoint_with(action) is not None
+
+    def _checkpoint_with(self, action: str) -> CheckpointReader | None:
+        """Return the checkpoint, unless it surely holds no action of this kind."""
+        checkpoint = self.log.checkpoint
+        return checkpoint if checkpoint is not None and checkpoint.may_hold(action) else None
+
     def removes(self) -> DataFrame:
         """Return the tombstones, expired ones included."""
-        new = self._new_removes()
-        if self.log.checkpoint is None:
+        new, checkpoint = self._new_removes(), self._checkpoint_with("remove")
+        if checkpoint is None:
             return new
-        removes = self.log.checkpoint.file_actions(StructField("remove", REMOVE))
+        removes = checkpoint.file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
         survivors = self._surviving(removes, self._superseding, are_adds=False)
@@ -262,9 +271,9 @@ class TableState:
     def _new_removes(self) -> DataFrame:
         """Return the tombstones of the commits."""
         commits = self.log.commits
-        # With a checkpoint and keys of the text, lines are parsed so that a damaged one fails.
+        # With keys of the text for a checkpoint, lines are parsed so that a damaged one fails.
         if not commits.may_hold("remove") and (
-            self.log.checkpoint is None or commits.distinct_files is None
+            commits.distinct_files is None or self._checkpoint_with("remove") is None
         ):
             return empty_frame(self.log.spark, REMOVE)
         if commits.distinct_files is None:
@@ -340,7 +349,7 @@ class TableState:
         return f"coalesce(CAST({STATS_PARSED}.{NUM_RECORDS} AS BIGINT), {in_json})"
 
     def _newest_by_key(self, action: str, fields: StructType, *, key: str) -> DataFrame:
-        commits, checkpoint = self.log.commits, self.log.checkpoint
+        commits, checkpoint = self.log.commits, self._checkpoint_with(action)
         if checkpoint is None and not commits.may_hold(action):
             return empty_frame(self.log.spark, fields)
         rows = commits.actions(action)

@@ -265,6 +265,17 @@ def test_a_disk_without_hard_links(disk_log: Path, monkeypatch: pytest.MonkeyPat
     assert not leftovers(disk_log)
 
 
+def test_a_disk_is_not_written_to_if_a_name_is_taken(
+    disk_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that read an older version does not wait until the disk has its file."""
+    store = LocalLogStore(f"file:{disk_log.parent}")
+    store.put_if_absent("x", b"1")
+    monkeypatch.setattr(local_log.os, "fsync", lambda _: pytest.fail("it was written"))
+    with pytest.raises(FileExistsError):
+        store.put_if_absent("x", b"2")
+
+
 def test_schemes_that_hadoop_cannot_commit_to(spark: SparkSession, disk_log: Path) -> None:
     store = HadoopLogStore(SessionHadoop(spark), f"file:{disk_log.parent}", {})
     before = sorted(disk_log.rglob("*"))

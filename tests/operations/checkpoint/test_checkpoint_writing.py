@@ -92,12 +92,12 @@ def write(
 
 
 @pytest.mark.classic("counts Spark's jobs")
-@pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("v2-json", 3)])
+@pytest.mark.parametrize(("kind", "most"), [("classic", 1), ("v2-json", 3)])
 @pytest.mark.full
 def test_a_small_checkpoint_takes_few_jobs(
     spark: SparkSession, table: Path, kind: str, most: int
 ) -> None:
-    """A job writes the files, one reads what was written, and for V2 another writes the file that
+    """A job writes the files; for V2 one reads what was written, and another writes the file that
     names them.
     """
     write_kept_history(table)
@@ -105,6 +105,37 @@ def test_a_small_checkpoint_takes_few_jobs(
     with counted_jobs(spark) as jobs:
         write_checkpoint(spark, str(table), kind=kind)
     assert jobs.count <= most
+
+
+@pytest.mark.classic("counts Spark's jobs")
+def test_a_checkpoint_after_another_takes_few_jobs(spark: SparkSession, table: Path) -> None:
+    """A job sends the keys of the commits to the tasks, and one writes the file: the footer of the
+    last checkpoint has its schema, and says that it has no tombstones, transactions and domains.
+    """
+    write_commit(table, 0, [protocol(), metadata(), add("a")])
+    write_checkpoint(spark, str(table))
+    write_commit(table, 1, [add("b")])
+    write_version_checksum(spark, str(table))
+    with counted_jobs(spark) as jobs:
+        written = write_checkpoint(spark, str(table))
+    assert written.num_adds == 2
+    assert jobs.count <= 2
+
+
+@pytest.mark.parametrize("has_statistics", [True, False])
+def test_a_checkpoint_keeps_what_the_last_one_has(
+    spark: SparkSession, table: Path, has_statistics: bool
+) -> None:
+    """PROTOCOL.md#action-reconciliation, whatever the footer of the last checkpoint says."""
+    write_kept_history(table)
+    first = log_directory(table) / str(write(spark, table, kind="classic").file)
+    pq.write_table(pq.read_table(first), first, write_statistics=has_statistics)
+    write_commit(table, LAST + 1, [add("last")])
+    written = write(spark, table, kind="classic")
+    only_checkpoint(table, LAST + 1)
+    state = replay({**COMMITS, LAST + 1: [add("last")]}, until=LAST + 1)
+    assert (written.num_adds, written.num_removes) == (len(state.adds), len(state.removes))
+    assert replayed(load_snapshot(spark, str(table))) == expected(state)
 
 
 @pytest.mark.parametrize(

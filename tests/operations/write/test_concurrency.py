@@ -97,6 +97,31 @@ def test_ten_writers_overlap_in_their_data_files(
     assert_nothing_is_lost(spark, table_path, rows=50, commits=10)
 
 
+def test_threads_of_a_process_do_not_race(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All read the same version; each commits after one attempt that shows that others were first,
+    and the blind appends become a serial history.
+    """
+    write_delta(spark.range(0), table_path)
+    write, together = ClassicEngine.write_parquet, threading.Barrier(6)
+
+    def at_once(*arguments: object, **options: object) -> None:
+        write(*arguments, **options)  # type: ignore[arg-type]
+        together.wait()
+
+    monkeypatch.setattr(ClassicEngine, "write_parquet", at_once)
+
+    def append(number: int) -> int:
+        rows = spark.range(number, number + 1).coalesce(1)
+        return write_delta(rows, table_path, mode="append").retries
+
+    with ThreadPoolExecutor(6) as threads:
+        retries = list(threads.map(append, range(6)))
+    assert sorted(retries) == [0, 1, 1, 1, 1, 1]
+    assert_nothing_is_lost(spark, table_path, rows=6, commits=6)
+
+
 def test_a_refused_commit_tells_what_it_leaves(
     spark: SparkSession,
     table_path: str,

@@ -100,6 +100,17 @@ def test_a_commit_is_rebased() -> None:
     assert actions(log.commits()[4])[0]["commitInfo"]["readVersion"] == 0
 
 
+def test_winning_commits_are_read_at_once() -> None:
+    """A remote store then asks for all of them in parallel."""
+    log, reads = MemoryLog(), []
+    read_state = create(log)
+    for name in "abc":
+        append(log, read_state, name)
+    append(log.with_hook(lambda *call: reads.append(call)), read_state, "d", **fast())
+    assert reads.count(("before", "read")) == 1
+    assert added(log) == list("abcd")
+
+
 def test_the_file_of_the_first_attempt_is_shown_before_it_is_written() -> None:
     log = MemoryLog()
     read_state, shown = create(log), []
