@@ -272,22 +272,22 @@ def change_settings(sibling: SparkSession, settings: Mapping[str, str]) -> None:
     """
     before = settings_of(sibling, settings)
     changed = {
-        name: str(value)
-        for name, value in before.items()
-        if value is not None and not is_same_setting(name, value, settings[name])
+        name: value
+        for name, value in settings.items()
+        if (old := before.get(name)) is not None and not is_same_setting(name, old, value)
     }
     try:
-        _set(sibling, {name: settings[name] for name in changed})
+        _set(sibling, changed)
     except DeltaError:
         raise
     except PySparkException as error:
         reason = str(error).partition("\n")[0].rstrip(".")
-        refused = next((name for name in changed if name in reason), ", ".join(changed))
-        needed = settings.get(refused, "")
-        problem = f"this needs the value {needed}, which the server refuses: {reason}"
-        raise InvalidArgumentError(argument=refused, problem=problem) from None
+        refused = [name for name in changed if name in reason] or [*changed]
+        values = ", ".join(changed[name] for name in refused)
+        problem = f"this needs the value {values}, which the server refuses: {reason}"
+        raise InvalidArgumentError(argument=", ".join(refused), problem=problem) from None
     if sibling in _before:
-        _before[sibling] = {**changed, **_before[sibling]}
+        _before[sibling] = {**{name: str(before[name]) for name in changed}, **_before[sibling]}
 
 
 def _set(sibling: SparkSession, settings: Mapping[str, str]) -> None:
