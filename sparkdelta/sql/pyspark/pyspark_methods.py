@@ -26,7 +26,13 @@ from sparkdelta.operations.upkeep.persisted_rows import remember_persisted
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
-from sparkdelta.sql.statements.options import check_no_schema, given_location, is_delta, one_path
+from sparkdelta.sql.statements.options import (
+    check_format_of_table,
+    check_no_schema,
+    given_location,
+    is_delta,
+    one_path,
+)
 from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.reading import read
 from sparkdelta.sql.statements.statement_text import run_sql
@@ -89,15 +95,13 @@ def save_as_table(
     partitionBy: Any = None,
     **options: Any,
 ) -> None:
-    """Replace ``DataFrameWriter.saveAsTable``; an append to a Delta table ignores the format."""
+    """Replace ``DataFrameWriter.saveAsTable``."""
     builders = builders_of(writer)
     spark, before = builders.session_of(writer), builders.writer(writer)
-    appends = (mode or before.mode or "").lower() == "append"
-    is_ours = is_enabled(spark) and (
-        is_delta(format or before.source, spark)
-        or (appends and _named_path(spark, name, qualified=True) is not None)
-    )
-    if not is_ours:
+    source = format or before.source
+    if (mode or before.mode or "").lower() == "append" and _named_path(spark, name, qualified=True):
+        check_format_of_table(source, spark, name)
+    if not is_enabled(spark) or not is_delta(source, spark):
         original(writer, name, format, mode, partitionBy, **options)
         return
     writer.mode(mode).options(**options)
