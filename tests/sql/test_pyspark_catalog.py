@@ -272,15 +272,20 @@ def test_catalog_and_descriptions_show_kind_owner_and_comment(
 
 
 @pytest.mark.full
-def test_append_to_a_delta_table_by_name_needs_no_format(enabled: SparkSession, name: str) -> None:
+def test_append_to_a_delta_table_by_name_needs_its_format(enabled: SparkSession, name: str) -> None:
     rows = enabled.createDataFrame([(3, "c")], "id INT, v STRING").write.mode("append")
-    rows.saveAsTable(name)
-    rows.format("parquet").saveAsTable(f"default.{name}")
-    assert _sum(enabled.table(name)) == 9
+    for other in (None, "parquet"):
+        with pytest.raises(AnalysisException):
+            rows.saveAsTable(f"default.{name}", format=other)
+    rows.saveAsTable(name, format="delta")
+    assert _sum(enabled.table(name)) == 6
+    stream = enabled.readStream.table(name).writeStream.option("checkpointLocation", "/unused")
+    with pytest.raises(AnalysisException):
+        stream.toTable(name)
     with pytest.raises(AnalysisException):
         rows.mode("error").saveAsTable(name)
     [newest] = enabled.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()
-    assert (newest["version"], newest["operation"]) == (3, "WRITE")
+    assert (newest["version"], newest["operation"]) == (2, "WRITE")
 
 
 def test_details_name_a_table_that_was_found_by_its_name(enabled: SparkSession, name: str) -> None:

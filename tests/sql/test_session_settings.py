@@ -157,6 +157,22 @@ def test_new_tables_have_default_properties(
         enabled.range(1).write.format("delta").save(paths[6])
 
 
+def test_other_properties_of_a_table_with_a_short_default_retention_are_set(
+    enabled: SparkSession, table_path: str
+) -> None:
+    retention = {"delta.logRetentionDuration": "interval 1 day"}
+    default = {f"{_DELTA}.properties.defaults.logRetentionDuration": "interval 1 day"}
+    with _settings(enabled, default):
+        enabled.sql(f"CREATE TABLE delta.`{table_path}` (id INT) USING delta")
+    change = f"ALTER TABLE delta.`{table_path}`"
+    enabled.sql(f"{change} SET TBLPROPERTIES ('own' = 'x', 'other' = 'y')")
+    enabled.sql(f"{change} UNSET TBLPROPERTIES ('other')")
+    assert dict(load_snapshot(enabled, table_path).properties) == {**retention, "own": "x"}
+    period = "'delta.deletedFileRetentionDuration' = 'interval 2 weeks'"
+    with raises("DELTA_ILLEGAL_OPTION"):
+        enabled.sql(f"{change} SET TBLPROPERTIES ({period})")
+
+
 @pytest.mark.slow
 def test_commits_have_the_metadata_of_the_setting(enabled: SparkSession, table_path: str) -> None:
     name = f"delta.`{table_path}`"

@@ -593,8 +593,8 @@ def test_a_table_is_created_without_columns(enabled: SparkSession) -> None:
     try:
         assert sql("DESCRIBE sql_bare").collect() == []
         assert enabled.table("sql_bare").columns == []
-        rows = enabled.createDataFrame([(3,)], "id INT").write.mode("append")
-        rows.option("mergeSchema", "true").saveAsTable("sql_bare")
+        rows = enabled.createDataFrame([(3,)], "id INT").write.format("delta")
+        rows.mode("append").option("mergeSchema", "true").saveAsTable("sql_bare")
         sql("ALTER TABLE sql_bare ADD COLUMNS (n INT)")
         sql("INSERT INTO sql_bare VALUES (4, 5)")
         assert _rows(sql("TABLE sql_bare")) == [(3, None), (4, 5)]

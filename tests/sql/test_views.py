@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -243,3 +244,146 @@ def test_permanent_views_are_not_streams(enabled: SparkSession, database: str) -
     if not enabled.version.startswith("4.0."):
         with pytest.raises(AnalysisException, match="permanent view"):
             enabled.sql("SELECT * FROM STREAM v")
+
+
+@pytest.fixture
+def view(enabled: SparkSession, database: str) -> Iterator[str]:
+    """The name of a temporary view, which the test makes."""
+    yield "changed"
+    enabled.catalog.dropTempView("changed")
+    enabled.catalog.dropTempView("below")
+
+
+VIEWS_OF_ALL_ROWS = {
+    "SQL": "CREATE TEMP VIEW changed AS SELECT * FROM t",
+    "columns": "CREATE TEMP VIEW changed AS SELECT x.S, x.ID FROM t x",
+    "view": "CREATE TEMP VIEW changed AS SELECT id, s FROM (SELECT * FROM below)",
+}
+
+
+@pytest.mark.classic("the server has the plans of views")
+@pytest.mark.parametrize("query", VIEWS_OF_ALL_ROWS.values(), ids=VIEWS_OF_ALL_ROWS)
+def test_statements_change_the_table_by_a_view_of_all_rows(
+    enabled: SparkSession, view: str, query: str
+) -> None:
+    sql = enabled.sql
+    enabled.table("t").createOrReplaceTempView("below")
+    sql(query)
+    assert _rows(sql("DELETE FROM changed WHERE changed.id = 1")) == [(1,)]
+    assert _rows(sql("UPDATE changed c SET c.s = upper(s) WHERE c.id = 2")) == [(1,)]
+    sql(
+        "MERGE INTO changed USING (SELECT 2 AS k UNION ALL SELECT 9) ON id = k "
+        "WHEN MATCHED THEN UPDATE SET s = concat(s, '!') "
+        "WHEN NOT MATCHED THEN INSERT (id, s) VALUES (k, 'new')"
+    )
+    assert _rows(enabled.table("t")) == [(2, "B!"), (9, "new")]
+    assert _rows(enabled.table(view).select("id")) == [(2,), (9,)]
+    with pytest.raises(AnalysisException):
+        sql("INSERT INTO changed VALUES (3, 'c')")
+    plan = sql("EXPLAIN DELETE FROM changed WHERE id = 2").collect()[0][0]
+    assert "DeleteCommand" in plan
+    assert _rows(enabled.table("t")) == [(2, "B!"), (9, "new")]
+
+
+@pytest.mark.classic("the server has the plans of views")
+@pytest.mark.parametrize("kind", ["named", "path", "USING", "global", "cached"])
+def test_rows_are_inserted_by_a_view_of_a_dataframe(
+    enabled: SparkSession, view: str, kind: str
+) -> None:
+    sql, name = enabled.sql, "global_temp.changed" if kind == "global" else view
+    path = sql("DESCRIBE DETAIL t").collect()[0]["location"]
+    if kind == "USING":
+        sql(f"CREATE TEMP VIEW changed USING delta OPTIONS (path '{path}')")
+    elif kind == "path":
+        enabled.read.format("delta").load(path).alias("x").createOrReplaceTempView(view)
+    elif kind == "global":
+        enabled.table("t").createGlobalTempView(view)
+    else:
+        if kind == "cached":
+            enabled.catalog.cacheTable("t")
+        enabled.table("t").createTempView(view)
+    try:
+        sql(f"INSERT INTO {name} (id) VALUES (3)")
+        enabled.createDataFrame([(4, "d")], "id INT, s STRING").write.insertInto(name)
+        sql(f"DELETE FROM {name} WHERE id < 3")
+        assert _rows(enabled.table("t")) == _rows(enabled.table(name)) == [(3, None), (4, "d")]
+        sql(f"INSERT OVERWRITE {name} VALUES (5, 'e')")
+        assert _rows(enabled.table("t")) == [(5, "e")]
+    finally:
+        enabled.catalog.clearCache()
+        enabled.catalog.dropGlobalTempView(view)
+
+
+@pytest.mark.classic("the server has the plans of views")
+def test_a_view_without_a_column_keeps_its_values(enabled: SparkSession, view: str) -> None:
+    """delta-spark writes nulls there."""
+    enabled.sql("CREATE TEMP VIEW changed AS SELECT id FROM t")
+    enabled.sql("UPDATE changed SET id = id + 10 WHERE id = 2")
+    enabled.sql("DELETE FROM changed WHERE id = 1")
+    assert _rows(enabled.table("t")) == [(12, "b")]
+    with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
+        enabled.sql("MERGE INTO changed USING range(5) r ON true WHEN MATCHED THEN DELETE")
+
+
+OTHER_VIEWS = (
+    "SELECT * FROM t WHERE id > 0",
+    "SELECT * FROM t LIMIT 5",
+    "SELECT * FROM t ORDER BY id",
+    "SELECT DISTINCT * FROM t",
+    "SELECT a.* FROM t a JOIN t b ON a.id = b.id",
+    "SELECT * FROM t UNION ALL SELECT * FROM t",
+    "SELECT max(id) AS id, s FROM t GROUP BY s",
+    "SELECT id, s AS s2 FROM t",
+    "SELECT id AS s, s AS id FROM t",
+    "SELECT id, upper(s) AS s FROM t",
+    "SELECT *, 1 AS n FROM t",
+    "SELECT * FROM t VERSION AS OF 1",
+)
+
+
+@pytest.mark.classic("the server has the plans of views")
+def test_other_views_change_nothing(enabled: SparkSession, view: str) -> None:
+    for query in OTHER_VIEWS:
+        enabled.sql(f"CREATE OR REPLACE TEMP VIEW changed AS {query}")
+        for statement in (
+            "DELETE FROM changed WHERE id = 1",
+            "UPDATE changed SET id = 5",
+            "MERGE INTO changed USING range(5) r ON true WHEN MATCHED THEN DELETE",
+            "INSERT INTO changed VALUES (3, 'c')",
+        ):
+            with pytest.raises((PySparkException, Py4JJavaError)):
+                enabled.sql(statement)
+    assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
+
+
+def test_alter_view_of_a_table_and_columns_of_a_view_of_a_path_are_refused(
+    enabled: SparkSession, database: str
+) -> None:
+    path = enabled.sql("DESCRIBE DETAIL t").collect()[0]["location"]
+    for statement in (
+        "ALTER VIEW t RENAME TO u",
+        "ALTER VIEW t SET TBLPROPERTIES ('k' = 'v')",
+        f"ALTER VIEW delta.`{path}` RENAME TO u",
+    ):
+        with raises("DELTA_ILLEGAL_OPTION"):
+            enabled.sql(statement)
+    with raises("DELTA_ILLEGAL_OPTION"):
+        enabled.sql(f"CREATE TEMP VIEW v (id LONG) USING delta OPTIONS (path '{path}')")
+    enabled.sql(f"CREATE TEMPORARY TABLE v USING delta OPTIONS (path '{path}')")
+    assert _rows(enabled.table("v")) == [(1, "a"), (2, "b")]
+    enabled.catalog.dropTempView("v")
+
+
+@pytest.mark.classic("the server keeps the columns of the creation")
+def test_a_view_keeps_the_columns_that_a_read_found(enabled: SparkSession, database: str) -> None:
+    sql = enabled.sql
+    sql("CREATE VIEW v WITH SCHEMA EVOLUTION AS SELECT * FROM t")
+    sql("CREATE VIEW w WITH SCHEMA TYPE EVOLUTION AS SELECT id AS n FROM t")
+    sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    sql("ALTER TABLE t ALTER COLUMN id TYPE BIGINT")
+    sql("ALTER TABLE t ADD COLUMN z INT FIRST")
+    columns = {"v": ["z int", "id bigint", "s string"], "w": ["n bigint"]}
+    for name, now in columns.items():
+        assert enabled.table(name).count() == 2
+        assert [f"{row[0]} {row[1]}" for row in sql(f"DESCRIBE {name}").collect()] == now
+        assert enabled.table(name).count() == 2

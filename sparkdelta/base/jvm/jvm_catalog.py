@@ -12,13 +12,13 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm.jvm import JvmSession, analyzed, frame_of, scala_items, singleton
+from sparkdelta.base.jvm.jvm import JvmSession, scala_items, singleton
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
-from sparkdelta.base.schema.stored_view import StoredView, TablesOfView
+from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
@@ -139,42 +139,6 @@ class JvmCatalog(JvmSession):
             query_columns=tuple(map(str, items(table.viewQueryColumnNames()))),
             mode=str(table.viewSchemaMode().toString()),
         )
-
-    def text_of_view(
-        self,
-        query: str,
-        without_versions: Callable[[], str],  # noqa: ARG002 - the plan of the rows has them
-    ) -> str:
-        """Return the query that a permanent view keeps.
-
-        Parameters
-        ----------
-        without_versions
-            Returns the query with ``VERSION AS OF`` and ``TIMESTAMP AS OF`` as options.
-        """
-        return query
-
-    def define_view(
-        self,
-        name: Sequence[str],  # noqa: ARG002 - the plan has it
-        statement: str,
-        rows: DataFrame,
-        tables: Callable[[], TablesOfView],  # noqa: ARG002 - the rows have the columns
-    ) -> None:
-        """Define a permanent view as Spark does, with the text of a statement.
-
-        Parameters
-        ----------
-        statement
-            CREATE VIEW, or ALTER VIEW with a query.
-        rows
-            The rows of the view, or others with its columns; not made from temporary views.
-        tables
-            Returns the tables that the text reads; only Spark Connect asks for them.
-        """
-        plan = self._state.parser.parsePlan(statement)
-        children = self.jvm.PythonUtils.toSeq([plan.children().apply(0), analyzed(rows)])
-        frame_of(plan.withNewChildren(children), self.spark)
 
     def is_temporary_view(self, name: Sequence[str]) -> bool:
         """Return True if a name is that of a temporary view."""
@@ -310,15 +274,6 @@ class JvmCatalog(JvmSession):
             problem = f"{'.'.join(new_name)} is a table or view already"
             raise InvalidArgumentError(argument="RENAME TO", problem=problem)
         catalog.renameTable(old, identifier)
-
-    def rename_view(
-        self,
-        name: Sequence[str],
-        new_name: Sequence[str],
-        tables: Callable[[], TablesOfView],  # noqa: ARG002 - the text is not analyzed
-    ) -> None:
-        """Rename a permanent view, see `define_view` and `rename_table`."""
-        self.rename_table(name, new_name)
 
     def move_table(self, name: Sequence[str], location: str) -> None:
         """Give a table another location; no file is moved."""

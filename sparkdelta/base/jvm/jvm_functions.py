@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sparkdelta.base.jvm.jvm import singleton
-from sparkdelta.base.jvm.jvm_catalog import JvmCatalog, copied
+from sparkdelta.base.jvm.jvm_catalog import copied
+from sparkdelta.base.jvm.jvm_views import JvmViews
 from sparkdelta.base.schema.stored_view import TablesOfView
 
 _VIEWS = "referredTempViewNames"
 _OTHERS = ("referredTempFunctionsNames", "referredTempVariableNames")
 
 
-class JvmFunctions(JvmCatalog):
+class JvmFunctions(JvmViews):
     """The part of a classic engine that stores and loads SQL functions."""
 
     def function_text(self, name: Sequence[str]) -> str | None:

@@ -112,6 +112,10 @@ INTERNALS = (
         ),
     ),
     SparkInternals(
+        purpose="find the table of a temporary view",
+        classes=(f"{_CATALYST}.trees.TreeNodeTag",),
+    ),
+    SparkInternals(
         purpose="read a table as a stream",
         classes=(
             f"{_CATALYST}.plans.logical.LocalRelation",

@@ -1,4 +1,4 @@
-"""Permanent views as Spark's session catalog keeps them."""
+"""Views as Spark keeps them: permanent ones, and temporary ones of a table."""
 
 from __future__ import annotations
 
@@ -57,3 +57,25 @@ class TablesOfView:
     columns: dict[tuple[str, ...], StructType] = field(default_factory=dict)
     has_versions: bool = False
     has_inner_versions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A temporary view of all rows of a Delta table.
+
+    Attributes
+    ----------
+    root
+        Of the table.
+    columns
+        The table's columns by the names of the view's.
+    num_columns
+        Of the table.
+    is_frame
+        True if it was made of the table's DataFrame as it is, False if by a query.
+    """
+
+    root: str
+    columns: Mapping[str, str]
+    num_columns: int
+    is_frame: bool

@@ -45,7 +45,7 @@ from pyspark.sql.types import (
 from sparkdelta.base.predicates.resolved_names import name_parts
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.base.schema.sql_text import type_text
-from sparkdelta.base.schema.stored_view import StoredView, TablesOfView
+from sparkdelta.base.schema.stored_view import StoredView, TablesOfView, TableView
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.connect_catalog import ConnectCatalog, comment_of, line_of, literal
 from sparkdelta.base.spark.connect_sessions import (
@@ -97,6 +97,15 @@ class ConnectViews(ConnectCatalog):
         is_named = F.lower("viewName") == name[-1].lower()
         found = listed.where(is_named & (F.col("namespace") == within) & F.col("isTemporary"))
         return bool(read_rows(found, what="a temporary view", bound=1))
+
+    def update_columns_of_view(self, view: StoredView, schema: StructType) -> None:
+        """Keep the columns of the creation: no statement changes them alone."""
+
+    def mark_rows_of_table(self, rows: DataFrame, table_root: str) -> None:
+        """Skip it: the server has the plans of views."""
+
+    def table_of_view(self, name: Sequence[str]) -> TableView | None:  # noqa: ARG002
+        return None
 
     def following_view(self, name: Sequence[str]) -> DataFrame | None:
         client: Any = self.spark.client

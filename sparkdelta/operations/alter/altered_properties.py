@@ -26,6 +26,7 @@ from sparkdelta.base.protocol.iceberg_compatibility import (
 )
 from sparkdelta.base.protocol.manifest_files import check_manifest_properties
 from sparkdelta.base.protocol.protocol_upgrades import upgraded_protocol, with_versions
+from sparkdelta.base.protocol.retention import DELETED_FILE_RETENTION, LOG_RETENTION
 from sparkdelta.base.protocol.settable_properties import (
     COMMENT,
     CONSTRAINT,
@@ -161,7 +162,9 @@ def with_properties(
 ) -> TableConfiguration:
     """Return the table with these properties instead of its own, and the features they need."""
     configuration = requested.configuration
-    check_retention(configuration)
+    periods = LOG_RETENTION, DELETED_FILE_RETENTION
+    if any(configuration.get(each) != table.properties.get(each) for each in periods):
+        check_retention(configuration)
     check_row_tracking(configuration)
     check_statistics_columns(table.schema, configuration)
     protocol = with_versions(

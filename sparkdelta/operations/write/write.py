@@ -342,11 +342,13 @@ class _Attempt:
             removed = ("numRemovedFiles", "numRemovedBytes")
             metrics |= {name: delta.file_metrics[name] for name in removed}
         name, table = "WRITE", self.change.after
+        into_named = options.defines_table and options.mode == "append"
         parameters = {
             "mode": MODES[options.mode],
-            "partitionBy": shown_json(table.partition_columns),
+            "partitionBy": shown_json([] if into_named else options.partition_by or []),
         }
-        if options.defines_table and (options.mode == "overwrite" or snapshot is None):
+        overwrites_all = options.mode == "overwrite" and options.replace_where is None
+        if options.defines_table and (overwrites_all or snapshot is None):
             parameters = shown_definition(
                 table, options.cluster_by or (), is_managed=options.is_managed
             )

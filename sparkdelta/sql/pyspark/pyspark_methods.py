@@ -25,8 +25,15 @@ from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.operations.upkeep.persisted_rows import remember_persisted
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
+from sparkdelta.sql.statements.changed_views import path_of_view
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
-from sparkdelta.sql.statements.options import check_no_schema, given_location, is_delta, one_path
+from sparkdelta.sql.statements.options import (
+    check_format_of_table,
+    check_no_schema,
+    given_location,
+    is_delta,
+    one_path,
+)
 from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.reading import read
 from sparkdelta.sql.statements.statement_text import run_sql
@@ -89,15 +96,13 @@ def save_as_table(
     partitionBy: Any = None,
     **options: Any,
 ) -> None:
-    """Replace ``DataFrameWriter.saveAsTable``; an append to a Delta table ignores the format."""
+    """Replace ``DataFrameWriter.saveAsTable``."""
     builders = builders_of(writer)
     spark, before = builders.session_of(writer), builders.writer(writer)
-    appends = (mode or before.mode or "").lower() == "append"
-    is_ours = is_enabled(spark) and (
-        is_delta(format or before.source, spark)
-        or (appends and _named_path(spark, name, qualified=True) is not None)
-    )
-    if not is_ours:
+    source = format or before.source
+    if (mode or before.mode or "").lower() == "append" and _named_path(spark, name, qualified=True):
+        check_format_of_table(source, spark, name)
+    if not is_enabled(spark) or not is_delta(source, spark):
         original(writer, name, format, mode, partitionBy, **options)
         return
     writer.mode(mode).options(**options)
@@ -118,7 +123,7 @@ def insert_into(
     """Replace ``DataFrameWriter.insertInto``: columns are matched by position."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
-    path = _named_path(spark, tableName)
+    path = _named_path(spark, tableName, takes_view=True)
     if path is None:
         original(writer, tableName, overwrite)
         return
@@ -209,19 +214,24 @@ def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
     return None if path is None else (state, path)
 
 
-def _named_path(spark: SparkSession, name: str, *, qualified: bool = False) -> str | None:
+def _named_path(
+    spark: SparkSession, name: str, *, qualified: bool = False, takes_view: bool = False
+) -> str | None:
     """Return the path of a Delta table by its name, in an enabled session; None for other tables.
 
     Parameters
     ----------
     qualified
         True if the name is a table's even where a temporary view has it, too.
+    takes_view
+        True if it may be the name of a temporary view of the table.
     """
     if not is_enabled(spark):
         return None
     try:
         parts = table_name(name)
-        return table_path(spark, with_database(spark, parts) if qualified else parts)
+        path = table_path(spark, with_database(spark, parts) if qualified else parts)
+        return path_of_view(spark, parts, "INSERT") if path is None and takes_view else path
     except InvalidArgumentError:  # Spark explains the error in the name
         return None
 

@@ -23,6 +23,7 @@ from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.sql.statements.options import (
     WRITE_STREAM,
     arguments,
+    check_format_of_table,
     check_no_schema,
     given_location,
     is_delta,
@@ -151,8 +152,10 @@ def to_table(
     spark = builders.session_of(writer)
     if is_enabled(spark):
         name = table_name(tableName)
-        is_ours = is_delta(format or builders.stream_writer(writer).source, spark)
-        if is_ours or table_path(spark, with_database(spark, name)) is not None:
+        source = format or builders.stream_writer(writer).source
+        if table_path(spark, with_database(spark, name)) is not None:
+            check_format_of_table(source, spark, tableName)
+        if is_delta(source, spark):
             state = _told(writer, outputMode, partitionBy, queryName, options)
             place = NewTable.of(spark, name, given_location(state.options))
             with named(place, spark):

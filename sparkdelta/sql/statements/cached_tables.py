@@ -110,7 +110,10 @@ def cached_rows(spark: SparkSession, path: str) -> DataFrame | None:
     rows = _latest(table, load_snapshot(spark, path)).rows
     # Each read has columns of its own, so that a table can be joined with itself. The filter makes
     # it another query than the cached one, as Spark uncaches the query of a view that is dropped.
-    return engine_of(spark).rebind_to_session(rows.toDF(*rows.columns).where("true"))
+    engine = engine_of(spark)
+    rows = engine.rebind_to_session(rows.toDF(*rows.columns).where("true"))
+    engine.mark_rows_of_table(rows, table.root)
+    return rows
 
 
 def storage_level(options: Mapping[str, str]) -> StorageLevel | None:

@@ -125,6 +125,13 @@ def is_delta(source: str | None, spark: SparkSession) -> bool:
     return (source or default_source(spark)).lower() == "delta"
 
 
+def check_format_of_table(source: str | None, spark: SparkSession, name: str) -> None:
+    """Refuse to add rows in another format, or the default one of a session, to a Delta table."""
+    if not is_delta(source, spark):
+        problem = f"it is not the format of table {name}; add .format('delta')"
+        raise InvalidArgumentError(argument="format", problem=problem)
+
+
 def table_properties(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Split options into options of the call and table properties (``delta.*``)."""
     properties = {name: text for name, text in options.items() if name.startswith("delta.")}

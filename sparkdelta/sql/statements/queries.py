@@ -164,6 +164,8 @@ class SparkSql:
         with engine_of(self.user or self.spark).view_session(view) as session:
             within = replace(self.within(view), spark=session, run=self.run_of(session))
             rows = _columns_of_view(within.query(query), view)
+            if view.mode.endswith("EVOLUTION"):
+                engine_of(self.user or self.spark).update_columns_of_view(view, rows.schema)
             return engine_of(self.spark).rows_of_view(rows)
 
     def within(self, view: StoredView) -> SparkSql:

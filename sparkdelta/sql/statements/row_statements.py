@@ -193,13 +193,14 @@ def _insert_clauses(parser: Parser) -> dict[str, Any]:
 
 def _replaced(parser: Parser, insert: Mapping[str, Any]) -> dict[str, Any]:
     """Parse ON, USING or WHERE up to the query."""
-    is_plain = insert.keys().isdisjoint({"columns", "partition"}) and not insert["overwrites"]
+    if insert["overwrites"] or not insert.keys().isdisjoint({"columns", "partition"}):
+        raise parser.error("REPLACE comes after INTO and the table; a query is expected")
     ends = (*_QUERY, *_QUERY_IN_PARENTHESES)
-    if is_plain and parser.accept("ON"):
+    if parser.accept("ON"):
         return {"replace_on": parser.of_rows(*ends)}
     if insert["alias"] is not None:
         raise parser.error("ON is expected")
-    if is_plain and parser.accept("USING"):
+    if parser.accept("USING"):
         return {"replace_using": parser.names()}
     parser.expect("WHERE")
     return {"replace_where": parser.expression(*ends)}

@@ -29,10 +29,11 @@ from sparkdelta.sql.grammar.parameters import (
 )
 from sparkdelta.sql.grammar.parser import Parser
 from sparkdelta.sql.grammar.scripts import Block, parse_script
-from sparkdelta.sql.grammar.statement_grammar import Statement, parse
+from sparkdelta.sql.grammar.statement_grammar import CHANGES, Statement, parse
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
 from sparkdelta.sql.statements import alter_statements, row_statements
 from sparkdelta.sql.statements.cached_views import cache_or_uncache_view
+from sparkdelta.sql.statements.changed_views import path_of_view
 from sparkdelta.sql.statements.create_statements import create, create_clone, create_like
 from sparkdelta.sql.statements.maintenance_statements import convert
 from sparkdelta.sql.statements.queries import Located, SparkSql
@@ -253,6 +254,8 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
         if function in (create, create_clone, create_like):
             target = with_database(spark, target)
         path = table_path(spark, target)
+        if path is None and parser.operation in CHANGES:
+            path = path_of_view(spark, target, parser.operation)
     creates = function is convert or parser.creates_delta or _uses_delta(parser.tokens)
     if statement is not None and function is create and not creates:
         creates = "provider" not in statement.arguments and creates_delta_tables()

@@ -16,10 +16,11 @@ from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.spark_engine import engine_of
+from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.relations import common_names, relations
 from sparkdelta.sql.grammar.tokens import Fragment
-from sparkdelta.sql.statements.options import one_path
+from sparkdelta.sql.statements.options import check_no_schema, one_path
 from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.reading import read
 from sparkdelta.sql.statements.view_tables import (
@@ -27,7 +28,7 @@ from sparkdelta.sql.statements.view_tables import (
     tables_of_view,
     text_without_versions,
 )
-from sparkdelta.table.listing.table_names import with_database
+from sparkdelta.table.listing.table_names import table_path, with_database
 
 
 def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
@@ -69,6 +70,11 @@ def create_rename_or_drop_view(sql: SparkSql, text: Fragment) -> bool:
     of a view that reads Delta tables; return False if the text is another statement.
 
     Spark would read a view that it renames or drops.
+
+    Raises
+    ------
+    InvalidArgumentError
+        ALTER VIEW names a Delta table, or the view is to have other columns than the table.
     """
     parser, spark = Parser(text.whole, text.tokens), sql.spark
     if parser.accept("DROP VIEW"):
@@ -81,6 +87,9 @@ def create_rename_or_drop_view(sql: SparkSql, text: Fragment) -> bool:
         return True
     if parser.accept("ALTER VIEW"):
         name = parser.table_name()
+        if table_path(spark, name) is not None:
+            problem = f"{'.'.join(name)} is a table; use ALTER TABLE"
+            raise InvalidArgumentError(argument="ALTER VIEW", problem=problem)
         if not parser.accept("RENAME TO"):
             return False
         new_name = parser.table_name()
@@ -90,12 +99,15 @@ def create_rename_or_drop_view(sql: SparkSql, text: Fragment) -> bool:
         parser.expect_end()
         engine_of(spark).rename_view(name, new_name, lambda: tables_of_view(sql, view))
         return True
-    creation = _accept_create_view(parser)
+    creation = _accept_create_view(parser, "VIEW|TABLE")
     if creation is None or not creation.is_temporary:
         return False
-    view_name = quoted_path(parser.table_name())
+    view_name, has_columns = quoted_path(parser.table_name()), parser.peek("(")
+    if has_columns:
+        parser.in_parentheses()
     if not parser.accept("USING DELTA"):
         return False
+    check_no_schema(given=has_columns)
     options = parser.properties() if parser.accept("OPTIONS") else {}
     parser.expect_end()
     rows = read(spark, one_path(None, options), options, function="CREATE TEMPORARY VIEW")
@@ -117,13 +129,13 @@ class _Creation:
     is_temporary: bool
 
 
-def _accept_create_view(parser: Parser) -> _Creation | None:
+def _accept_create_view(parser: Parser, kind: str = "VIEW") -> _Creation | None:
     """Parse ``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW``; return None for anything else."""
     if not parser.accept("CREATE"):
         return None
     replaces, is_global = parser.accept("OR REPLACE"), parser.accept("GLOBAL")
     is_temporary = parser.accept("TEMP|TEMPORARY")
-    return _Creation(replaces, is_global, is_temporary) if parser.accept("VIEW") else None
+    return _Creation(replaces, is_global, is_temporary) if parser.accept(kind) else None
 
 
 def _create_temporary(rows: DataFrame, name: str, creation: _Creation) -> None:

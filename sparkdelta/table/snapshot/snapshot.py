@@ -26,6 +26,7 @@ from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import UTC
 from sparkdelta.base.spark.progress import progress
 from sparkdelta.base.spark.session_settings import followed_char_types, followed_time_zone
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import InvalidArgumentError, TableNotFoundError
 from sparkdelta.table.checksum.version_checksum_frames import file_bins
@@ -268,7 +269,11 @@ class Snapshot:
         """Return the rows; in an enabled session, as in delta-spark, a query on them reads the
         latest version when it runs.
         """
-        return (self.following() if is_enabled(self.log.spark) else self.scan()).to_df()
+        if not is_enabled(self.log.spark):
+            return self.scan().to_df()
+        rows = self.following().to_df()
+        engine_of(self.log.spark).mark_rows_of_table(rows, self.path)
+        return rows
 
     def candidates(self, predicate: Predicate | None, columns: Sequence[str] | None = None) -> Scan:
         """Return a read of all rows that may match a predicate, or of all rows without one.

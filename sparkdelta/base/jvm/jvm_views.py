@@ -1,0 +1,139 @@
+"""Views of classic Spark: permanent ones in the session catalog, and temporary ones of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from sparkdelta.base.jvm.jvm import analyzed, frame_of, scala_items
+from sparkdelta.base.jvm.jvm_catalog import JvmCatalog, copied
+from sparkdelta.base.jvm.jvm_scans import java_schema_of
+from sparkdelta.base.schema.stored_view import StoredView, TablesOfView, TableView
+from sparkdelta.base.schema.table_schema import as_nullable, quoted_path
+
+_COUNT_OF_VIEW, _COLUMN_OF_VIEW = "view.query.out.numCols", "view.query.out.col."
+
+
+class JvmViews(JvmCatalog):
+    """The part of a classic engine that knows views."""
+
+    def text_of_view(
+        self,
+        query: str,
+        without_versions: Callable[[], str],  # noqa: ARG002 - the plan of the rows has them
+    ) -> str:
+        """Return the query that a permanent view keeps.
+
+        Parameters
+        ----------
+        without_versions
+            Returns the query with ``VERSION AS OF`` and ``TIMESTAMP AS OF`` as options.
+        """
+        return query
+
+    def define_view(
+        self,
+        name: Sequence[str],  # noqa: ARG002 - the plan has it
+        statement: str,
+        rows: DataFrame,
+        tables: Callable[[], TablesOfView],  # noqa: ARG002 - the rows have the columns
+    ) -> None:
+        """Define a permanent view as Spark does, with the text of a statement.
+
+        Parameters
+        ----------
+        statement
+            CREATE VIEW, or ALTER VIEW with a query.
+        rows
+            The rows of the view, or others with its columns; not made from temporary views.
+        tables
+            Returns the tables that the text reads; only Spark Connect asks for them.
+        """
+        plan = self._state.parser.parsePlan(statement)
+        children = self.jvm.PythonUtils.toSeq([plan.children().apply(0), analyzed(rows)])
+        frame_of(plan.withNewChildren(children), self.spark)
+
+    def update_columns_of_view(self, view: StoredView, schema: StructType) -> None:
+        """Keep the columns that a permanent view has now, as Spark does where its mode allows it;
+        does nothing on Spark Connect.
+        """
+        if as_nullable(schema) == as_nullable(view.schema):
+            return
+        catalog, identifier = self._catalog, self._identifier(view.name[1:])
+        stored = catalog.getTableMetadata(identifier)
+        properties = stored.properties()
+        if view.mode == "EVOLUTION":
+            kept = {_COUNT_OF_VIEW: str(len(schema))}
+            kept |= {f"{_COLUMN_OF_VIEW}{n}": name for n, name in enumerate(schema.names)}
+            for name, value in kept.items():
+                properties = properties.updated(name, value)
+        columns = java_schema_of(self.jvm, schema)
+        catalog.alterTable(copied(stored, schema=columns, properties=properties))
+
+    def rename_view(
+        self,
+        name: Sequence[str],
+        new_name: Sequence[str],
+        tables: Callable[[], TablesOfView],  # noqa: ARG002 - the text is not analyzed
+    ) -> None:
+        """Rename a permanent view, see `define_view` and `rename_table`."""
+        self.rename_table(name, new_name)
+
+    def mark_rows_of_table(self, rows: DataFrame, table_root: str) -> None:
+        """Mark rows in their plan as all rows of a table, for `table_of_view`."""
+        analyzed(rows).setTagValue(self._mark, table_root)
+
+    def table_of_view(self, name: Sequence[str]) -> TableView | None:
+        """Return the table of which a temporary view has all rows, and only columns; None for other
+        views and names.
+        """
+        if not self.is_temporary_view(name):
+            return None
+        plan = self.java.table(quoted_path(name)).queryExecution().analyzed()
+        columns = {str(each.name()): each.exprId() for each in scala_items(plan.output())}
+        is_frame, mark = True, self._mark
+        while not plan.getTagValue(mark).isDefined():
+            kind = str(plan.nodeName())
+            if kind == "Project":
+                is_frame, sources = False, _sources(plan)
+                if not all(each in sources for each in columns.values()):
+                    return None
+                columns = {name: sources[each] for name, each in columns.items()}
+            elif kind == "View" and not plan.isTempView():
+                return None
+            elif kind == "Filter" and str(plan.condition()) == "true":  # as `spliced` puts it
+                is_frame = False
+            elif kind not in ("SubqueryAlias", "View"):
+                return None
+            plan = plan.child()
+        names = {each.exprId(): str(each.name()) for each in scala_items(plan.output())}
+        return TableView(
+            root=str(plan.getTagValue(mark).get()),
+            columns={name: names[each] for name, each in columns.items()},
+            num_columns=len(names),
+            is_frame=is_frame,
+        )
+
+    @property
+    def _mark(self) -> Any:
+        """The tag of plans that are all rows of a table."""
+        return self.jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag("sparkdelta.rowsOfTable")
+
+
+def _sources(projection: Any) -> dict[Any, Any]:
+    """Return the ids of the columns that a projection has as they are, by their ids above it."""
+
+    def is_a(kind: str, expression: Any) -> bool:
+        return str(expression.getClass().getSimpleName()) == kind
+
+    sources = {}
+    for each in scala_items(projection.projectList()):
+        source = each.child() if is_a("Alias", each) else each
+        if is_a("Cast", source) and source.dataType().equals(source.child().dataType()):
+            source = source.child()  # as Spark adds it to the columns of a view
+        if is_a("AttributeReference", source):
+            sources[each.exprId()] = source.exprId()
+    return sources
