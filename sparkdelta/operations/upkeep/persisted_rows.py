@@ -1,5 +1,6 @@
 """DataFrames and temporary views that a user has persisted: after a commit, Spark caches their rows
-anew, as it does for delta-spark's commits of the same application.
+anew, as it does for delta-spark's commits of the same application. On Spark Connect, nothing is
+remembered: a query finds the rows when it is sent.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def remember_persisted(rows: DataFrame, again: Callable[[], object] | None = Non
     again
         Lets Spark cache its rows anew after a commit; by default, they are persisted again.
     """
-    tables = followed_tables(rows) if engine_of(rows.sparkSession).late_scans is not None else None
+    if engine_of(rows.sparkSession).late_scans is None:
+        return
+    tables = followed_tables(rows)
     for key, other in list(_persisted.items()):
         if not other.rows.is_cached:
             _persisted.pop(key, None)
@@ -63,6 +66,8 @@ def _persist_again(rows: DataFrame) -> None:
 
 def remember_cached_view(spark: SparkSession, name: str) -> None:
     """Remember a temporary view that was cached by its name, if it follows tables."""
+    if engine_of(spark).late_scans is None:
+        return
     rows = spark.table(name)
     rows.is_cached = True
     remember_persisted(rows)
