@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkdelta
@@ -594,7 +594,7 @@ def test_a_table_is_created_without_columns(enabled: SparkSession) -> None:
         assert sql("DESCRIBE sql_bare").collect() == []
         assert enabled.table("sql_bare").columns == []
         for bare in (enabled.table("sql_bare"), sql("SELECT * FROM sql_bare")):
-            with raises("DELTA_READ_TABLE_WITHOUT_COLUMNS"):
+            with pytest.raises(PySparkException, match="DELTA_READ_TABLE_WITHOUT_COLUMNS"):
                 bare.collect()
         rows = enabled.createDataFrame([(3,)], "id INT").write.mode("append")
         rows.option("mergeSchema", "true").saveAsTable("sql_bare")
