@@ -57,6 +57,8 @@ DELTA_TIMESTAMP_GREATER_THAN_COMMIT 42816 TimestampGreaterThanCommitError Analys
 DELTA_TIMESTAMP_INVALID 42816 TableError Analysis
     The provided timestamp ({value}) cannot be converted to a valid timestamp. Pass a datetime or an
     ISO 8601 string such as 2024-01-31T12:00:00Z.
+DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE 42604 TableError IllegalArgument
+    Cannot read version {version}: it is not the number of a version. Write an integer.
 DELTA_ILLEGAL_OPTION 42616 InvalidArgumentError Analysis IllegalArgument UnsupportedOperation
 DELTA_INVALID_ARGUMENT_TYPE 42616 ArgumentTypeError
     Invalid value for {argument}: {problem}.
@@ -123,7 +125,7 @@ DELTA_UNKNOWN_CONFIGURATION F0000 TableError Analysis
     Cannot set the property {property}: properties that begin with delta. are reserved for the
     protocol, and this one is unknown, not implemented here, or not for users to set. Remove
     it.{suggestion}
-DELTA_CANNOT_RENAME_PATH 22KD1 TableError
+DELTA_CANNOT_RENAME_PATH 22KD1 TableError new_path
     Cannot rename {path}: it is a path, which has no name. Move the directory.
 DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER 42613 TableError Analysis
     Cannot set the location of {path}, because it is a path. Name the table as the session catalog
@@ -131,7 +133,7 @@ DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER 42613 TableError Analysis
 DELTA_CREATE_TABLE_SCHEME_MISMATCH 42KD7 TableError Analysis
     Cannot give a name to the table at {path}, and nothing was done: it has other {differences} than
     the statement says. Write what DESCRIBE EXTENDED shows, or leave all clauses but LOCATION out.
-DELTA_SET_LOCATION_SCHEMA_MISMATCH 42KD7 TableError Analysis
+DELTA_SET_LOCATION_SCHEMA_MISMATCH 42KD7 TableError Analysis original destination
     Cannot set the location of the table at {path}: the table at {location} has other columns or
     partition columns. Create another table for it.
 DELTA_UNSUPPORTED_FEATURES_IN_CONFIG 56038 TableError
@@ -139,7 +141,7 @@ DELTA_UNSUPPORTED_FEATURES_IN_CONFIG 56038 TableError
     add. Remove it.{suggestion}
 DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED 42000 TableError Analysis
     Cannot cluster {path}, because it is partitioned by {columns}. Write its rows to a new table.
-DELTA_CLUSTERING_WITH_PARTITION_PREDICATE 0A000 TableError UnsupportedOperation
+DELTA_CLUSTERING_WITH_PARTITION_PREDICATE 0A000 TableError UnsupportedOperation condition
     Cannot optimize a part of {path}, because it is a clustered table, which has no partitions.
     Leave the condition out.
 DELTA_CLUSTERING_WITH_ZORDER_BY 42613 TableError Analysis
@@ -175,12 +177,12 @@ DELTA_MISSING_CHANGE_DATA KD002 TableError Analysis
     Cannot read the changes of {path} from version {start} to version {end}:
     delta.enableChangeDataFeed is not true at version {version}, so that not all changes were
     recorded. Read a range in which it is true throughout.
-DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE 0AKDC TableError UnsupportedOperation
+DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE 0AKDC TableError UnsupportedOperation read_schema
     Cannot read the changes of {path} from version {start} to version {end} with the schema of
     version {schema_version}: version {version} has a schema that is not compatible with it, as
     columns were renamed, dropped or changed in between. Read the versions before and after the
     change separately.
-DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA 0AKDC TableError UnsupportedOperation
+DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA 0AKDC TableError UnsupportedOperation read_schema
     Cannot read the changes of {path} from version {start} to version {end} with the schema of
     version {schema_version}: the rows of version {version} have a schema that is not compatible
     with it, as columns were renamed, dropped or changed since. End the range before the change.
@@ -251,7 +253,7 @@ DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG 42KD4 TableError Unsup
     The stream of {path} cannot go on: columns were renamed, dropped or changed between version
     {version}, {new}, and version {read_version}, {old}, and schemas are not tracked. Use a new
     checkpoint, and start after the change.
-DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA 23KD1 TableError
+DELTA_REMOVE_FILE_CDC_MISSING_EXTENDED_METADATA XXKDS TableError
     Cannot read the rows that a commit removed: its remove action of {path} has no partitionValues.
     The writer left them out; read a range without this version.
 DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS 42616 TableError IllegalArgument
@@ -362,6 +364,8 @@ DELTA_WRITE_NOT_IMPLEMENTED 0AKDC ProtocolError
 DELTA_SCHEMA_NOT_SET KD008 SchemaError Analysis
     The table {path} has no schema: its metaData action has no schemaString. Set the schema, or
     write data, with the engine that created the table.
+DELTA_READ_TABLE_WITHOUT_COLUMNS 428GU SchemaError Analysis
+    Cannot read {path}, because the table has no columns. Write rows to it with merge_schema.
 DELTA_SCHEMA_NOT_PROVIDED 42908 SchemaError Analysis
     Cannot replace the table at {path}, and nothing was written: the table schema is not provided.
     Write the columns after the name, or a query after AS.
@@ -449,10 +453,10 @@ DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN 0AKDC SchemaError Analysis
     Cannot drop {column}, because the table is partitioned by it. Write the rows to a new table.
 DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN 0AKDC SchemaError Analysis
     Cannot drop {column}, because the table is clustered by it. Change that first.
-DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA 0AKDC SchemaError Analysis
+DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA 0AKDC SchemaError Analysis schema
     Cannot drop {column}, because its table or struct has no other column. Add one first, or drop
     the struct.
-DELTA_ADD_COLUMN_PARENT_NOT_STRUCT 42KD3 SchemaError Analysis
+DELTA_ADD_COLUMN_PARENT_NOT_STRUCT 42KD3 SchemaError Analysis name
     Cannot add a column to {column}, which is {data_type}. Only structs have fields; for those in
     arrays and maps, use the names element, key and value.
 DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE 42K09 SchemaError Analysis
@@ -577,7 +581,7 @@ DELTA_AGGREGATION_NOT_SUPPORTED 42903 SchemaError Analysis
     The condition {condition} of {operation} contains an aggregate function, window function or
     generator; only the columns of the row may be used. Compute the value first, and use it in the
     condition.
-DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE 42K09 SchemaError Analysis
+DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE 42K09 SchemaError Analysis column constraints
     Constraint {name} ({expression}) does not match the columns of the table: {problem}. A column
     that it uses is missing or has another type. Keep the column as it is, or drop the constraint
     first.
@@ -603,7 +607,7 @@ DELTA_CAST_OVERFLOW_IN_TABLE_WRITE 22003 ConstraintError Arithmetic
     out of range. Correct the value, or use try_cast to write null instead.
 DELTA_CAST_INVALID_INPUT 22018 ConstraintError NumberFormat DateTime
     Nothing was committed: column {column} is {table_type}, and a {row_type} value of a row cannot
-    be converted to it. Correct the value, or use try_cast to write null instead.
+    be converted to it: '{value}'. Correct the value, or use try_cast to write null instead.
 DELTA_EXCEED_CHAR_VARCHAR_LIMIT 22001 ConstraintError
     Nothing was committed: column {column} is {data_type}, and a row has a longer string. Shorten
     it.
@@ -755,6 +759,17 @@ class Condition(NamedTuple):
         """The names of the fields that an error of this condition has."""
         names = (name for _, name, _, _ in Formatter().parse(self.text) if name)
         return (*dict.fromkeys(names), *self.other_fields)
+
+    def fields_of(self, message: str) -> dict[str, str]:
+        """Return the fields that a message of this condition has, as texts."""
+        pattern, names = "", set[str]()
+        for before, name, _, _ in Formatter().parse(self.text):
+            pattern += re.escape(before)
+            if name:
+                pattern += f"(?P={name})" if name in names else f"(?P<{name}>.*?)"
+                names.add(name)
+        found = re.fullmatch(pattern, message, re.DOTALL)
+        return found.groupdict() if found else {}
 
 
 def _conditions() -> dict[str, Condition]:

@@ -37,15 +37,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from difflib import SequenceMatcher
 from types import new_class
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark import errors
 from pyspark.errors import PySparkException
 
 from sparkdelta.error_conditions import CONDITIONS
+from sparkdelta.error_names import (
+    ErrorNames,
+    has_names,
+    names_in_delta_spark,
+    parameters_in_delta_spark,
+    text_of,
+)
+
+Error = TypeVar("Error", bound="DeltaError")
 
 
 class DeltaWarning(UserWarning):
@@ -63,12 +71,17 @@ class DeltaError(PySparkException):
         Human-readable text, without error class and SQLSTATE.
     message_parameters
         The fields by name, as strings; each is also an attribute with its own type.
+
+    In enabled sessions, `getCondition`, `getSqlState` and `getMessageParameters` return what
+    delta-spark's error has; see `error_names`.
     """
 
     error_class = "DELTA_ERROR"
     sql_state = "XXKDS"
     message: str
     message_parameters: dict[str, str]
+    _special_names: ErrorNames | tuple[str, dict[str, str]] | None = None
+    _names: ErrorNames | None = None
 
     if TYPE_CHECKING:  # the fields of the condition
 
@@ -97,12 +110,65 @@ class DeltaError(PySparkException):
         DeltaError.__init__(error, **fields)
         return error
 
+    def _fields(self) -> dict[str, object]:
+        condition = CONDITIONS.get(self.error_class)
+        return {name: getattr(self, name) for name in condition.fields} if condition else {}
+
     def _texts(self, fields: Mapping[str, object]) -> dict[str, str]:
         """Return the fields as the message shows them."""
-        return {name: _text(value) for name, value in fields.items()}
+        return {name: text_of(value) for name, value in fields.items()}
+
+    def named(self: Error, names: str | PySparkException, /, **parameters: str) -> Error:
+        """Set the names that delta-spark has for this error, if our condition has several.
+
+        Parameters
+        ----------
+        names
+            A condition, or the error of Spark that delta-spark raises, too.
+        parameters
+            The condition's parameters, or, if `error_names` has an entry for it, more fields for
+            the values there.
+        """
+        if isinstance(names, str):
+            has_entry = has_names(self.error_class, names)
+            self._special_names = (
+                (names, parameters) if has_entry else ErrorNames.of(names, parameters)
+            )
+        elif condition := names.getCondition():
+            found = names.getMessageParameters() or {}
+            self._special_names = ErrorNames(condition, names.getSqlState(), found)
+        return self
+
+    @property
+    def has_names(self) -> bool:
+        """True if `named` was called."""
+        return self._special_names is not None
+
+    def name_as_delta_spark(self, statement: str = "", table: Sequence[str] = ()) -> None:
+        """Take over the condition, SQLSTATE and parameters that delta-spark has, from the first
+        call on.
+
+        Parameters
+        ----------
+        statement
+            The first keywords of the statement that failed.
+        table
+            The name of its table.
+        """
+        if self._names is not None:
+            return
+        special = self._special_names
+        if isinstance(special, ErrorNames):
+            self._names = special
+        else:
+            condition, more = special or (None, {})
+            self._names = names_in_delta_spark(
+                self.error_class, self._fields() | more, statement, table, condition
+            )
 
     def __str__(self) -> str:
-        return f"[{self.error_class}] {self.message} SQLSTATE: {self.sql_state}"
+        sql_state = self.getSqlState() or self.sql_state
+        return f"[{self.getCondition()}] {self.message} SQLSTATE: {sql_state}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         leaf = next(cls for cls in type(self).__mro__ if "error_class" in vars(cls))
@@ -110,7 +176,7 @@ class DeltaError(PySparkException):
 
     def getCondition(self) -> str:
         """Return the error class, as PySpark's errors do."""
-        return self.error_class
+        return self.error_class if self._names is None else self._names.condition
 
     getErrorClass = getCondition
 
@@ -123,23 +189,30 @@ class DeltaError(PySparkException):
     def getBreakingChangeInfo(self) -> None:
         return None
 
-    def getSqlState(self) -> str:
-        return self.sql_state
+    def getSqlState(self) -> str | None:
+        return self.sql_state if self._names is None else self._names.sql_state
 
     def getMessageParameters(self) -> dict[str, str]:
-        return self.message_parameters
+        if self._names is not None:
+            return dict(self._names.parameters)
+        special = self._special_names
+        if isinstance(special, ErrorNames) and special.condition == self.error_class:
+            return dict(special.parameters)
+        named = parameters_in_delta_spark(self.error_class, self._fields())
+        return self.message_parameters if named is None else named
 
 
 def from_message(text: str) -> DeltaError | None:
-    """Return the error found in an error message of Spark; its fields are None.
+    """Return the error found in an error message of Spark; None if there is none.
 
-    The fields cannot be recovered from the text. Returns None if there is no such error.
+    Its fields are texts, or None where the message does not have them.
     """
     for found in _ERROR_TEXT.finditer(text):
         if condition := CONDITIONS.get(error_class := found["error_class"]):
-            attributes = _attributes(error_class, found["message"], {})
-            unknown = dict.fromkeys(condition.fields)
-            return _restore(_class_of(error_class), unknown | attributes)
+            fields = dict.fromkeys(condition.fields) | condition.fields_of(found["message"])
+            return _restore(
+                _class_of(error_class), _attributes(error_class, found["message"], fields)
+            )
     return None
 
 
@@ -196,7 +269,7 @@ def _attributes(error_class: str, message: str, fields: Mapping[str, object]) ->
         "error_class": error_class,
         "sql_state": condition.sql_state if condition else DeltaError.sql_state,
         "message": message,
-        "message_parameters": {name: _text(value) for name, value in fields.items()},
+        "message_parameters": {name: text_of(value) for name, value in fields.items()},
     }
 
 
@@ -207,20 +280,10 @@ def _restore(leaf: type[DeltaError], attributes: dict[str, Any]) -> DeltaError:
     return error
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return "unknown"
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return ", ".join(map(str, value))
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-    return str(value)
-
-
 def _nearest(name: str, names: object) -> str:
     """Return the names that are most similar to a given one, as text."""
     if not isinstance(names, Sequence) or isinstance(names, str):
-        return _text(names)
+        return text_of(names)
 
     def similarity(other: str) -> float:
         return SequenceMatcher(None, name.casefold(), str(other).casefold()).ratio()

@@ -30,7 +30,10 @@ CLASSES = {
     for name, cls in vars(exceptions).items()
     if inspect.isclass(cls) and issubclass(cls, DeltaError)
 }
-OWN = {ROOT / "sparkdelta" / name for name in ("exceptions.py", "error_conditions.py")}
+OWN = {
+    ROOT / "sparkdelta" / name
+    for name in ("exceptions.py", "error_conditions.py", "error_names.py")
+}
 CONDITION = re.compile(
     r"(?:DIFFERENT_)?DELTA_[A-Z0-9_]+|NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
     r"|INVALID_PARTITION_OPERATION\.[A-Z_]+|CANNOT_UP_CAST_DATATYPE"
@@ -64,7 +67,7 @@ def test_an_error_of_each_condition(condition):
     assert leaf_of(error) is CLASSES[CONDITIONS[condition].class_name]
     assert error.getCondition() == error.getErrorClass() == error.error_class == condition
     assert error.getSqlState() == error.sql_state == CONDITIONS[condition].sql_state
-    assert error.getMessageParameters() == fields
+    assert error.message_parameters == fields
     assert {name: getattr(error, name) for name in fields} == fields
     assert str(error) == f"[{condition}] {error.message} SQLSTATE: {error.sql_state}"
     assert error.message == CONDITIONS[condition].text.format(**fields)
@@ -148,7 +151,9 @@ def test_a_message_of_spark_finds_its_error_again(condition):
     )
     assert leaf_of(found) is leaf_of(error)
     assert (found.getCondition(), found.message) == (condition, error.message)
-    assert all(getattr(found, name) is None for name in fields)
+    others = CONDITIONS[condition].other_fields
+    assert found.message_parameters == {**fields, **dict.fromkeys(others, "unknown")}
+    assert all(getattr(found, name) is None for name in others)
     assert vars(pickle.loads(pickle.dumps(found))) == vars(found)
 
 
@@ -167,6 +172,71 @@ def test_each_class_has_one_condition_that_is_raised_as_it(cls):
     assert vars(error) == vars(
         DeltaError.of(cls.error_class, **dict.fromkeys(condition.fields, "x"))
     )
+
+
+def test_parameters_have_the_names_of_delta_spark():
+    error = DeltaError.of("DELTA_CONFLICT_SET_COLUMN", columns=["v", "c.a"])
+    assert error.getMessageParameters() == {"columnList": "[`v`, `c.a`]"}
+    assert error.message_parameters == {"columns": "v, c.a"}
+    assert InvalidArgumentError(argument="a", problem="p").getMessageParameters() == {
+        "input": "a",
+        "name": "a",
+        "explain": "p",
+    }
+    assert StorageError(path="/t", problem="p").getMessageParameters() == {
+        "path": "/t",
+        "problem": "p",
+    }
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_delta_sparks_values_need_no_other_fields(condition):
+    error, _ = make(condition)
+    assert error.getMessageParameters() is not None
+    for statement in ("", "ALTER TABLE", "DESCRIBE HISTORY", "INSERT INTO", "MERGE INTO"):
+        error, _ = make(condition)
+        error.name_as_delta_spark(statement, ("spark_catalog", "db", "t"))
+        assert "{" not in "".join(error.getMessageParameters().values())
+        copy = pickle.loads(pickle.dumps(error))
+        assert copy.getCondition() == error.getCondition()
+        assert copy.getMessageParameters() == error.getMessageParameters()
+
+
+def test_an_error_has_the_names_of_delta_spark():
+    error = TableNotFoundError(path="/t")
+    assert (error.getCondition(), error.getSqlState()) == ("DELTA_TABLE_NOT_FOUND", "42P01")
+    error.name_as_delta_spark("DESCRIBE HISTORY")
+    assert (error.getCondition(), error.getSqlState()) == ("DELTA_TABLE_ONLY_OPERATION", "0AKDD")
+    assert error.getMessageParameters() == {"tableName": "`/t`", "operation": "DESCRIBE HISTORY"}
+    assert str(error).startswith("[DELTA_TABLE_ONLY_OPERATION] /t is not a Delta table.")
+    assert error.error_class == "DELTA_TABLE_NOT_FOUND"
+    error.name_as_delta_spark("SELECT *")
+    assert error.getCondition() == "DELTA_TABLE_ONLY_OPERATION"  # the inner block knows more
+
+
+def test_an_error_has_the_names_of_sparks_error():
+    theirs = errors.AnalysisException(
+        errorClass="NOT_IMPLEMENTED", messageParameters={"feature": "x"}
+    )
+    error = InvalidArgumentError(argument="a", problem="p").named(theirs)
+    assert error.getCondition() == "DELTA_ILLEGAL_OPTION"
+    error.name_as_delta_spark()
+    assert error.getCondition() == "NOT_IMPLEMENTED"
+    assert error.getMessageParameters() == {"feature": "x"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "table", "condition"),
+    [
+        ("SELECT *", (), "PATH_NOT_FOUND"),
+        ("ALTER TABLE", (), "DELTA_MISSING_DELTA_TABLE"),
+        ("DESCRIBE DETAIL", (), "DELTA_MISSING_DELTA_TABLE"),
+    ],
+)
+def test_the_statement_decides(statement, table, condition):
+    error = TableNotFoundError(path="/t")
+    error.name_as_delta_spark(statement, table)
+    assert error.getCondition() == condition
 
 
 def test_missing_and_unknown_fields_are_errors_of_the_program():
@@ -193,13 +263,17 @@ def conditions_of(call: ast.Call) -> list[str | None]:
 def problems(source: str) -> list[str]:
     """Return the unknown conditions of a module, and those that get other fields than they have.
 
-    A call with a condition from a variable passes the fields of all conditions that the module
+    The conditions of delta-spark in calls of `DeltaError.named` are left out. A call with a
+    condition from a variable passes the fields of all conditions that the module
     names outside of such calls.
     """
     nodes = list(ast.walk(ast.parse(source)))
     uses: list[tuple[str, set[str | None]]] = []
     passed_on, in_calls = [], set()
     for call in (node for node in nodes if isinstance(node, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "named":
+            in_calls.update(id(node) for node in call.args[:1])
+            continue
         fields = {argument.arg for argument in call.keywords}
         if ast.unparse(call.func) == "TableNotFoundError":
             fields.add("advice")  # it has a default

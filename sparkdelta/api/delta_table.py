@@ -76,6 +76,7 @@ __all__ = [
     "IdentityGenerator",
 ]
 
+_DELTA_TABLE = "DeltaTable"
 Value = TypeVar("Value")
 
 
@@ -112,7 +113,10 @@ class DeltaTable:
             There is no Delta table at the path.
         """
         table = cls(sparkSession, path, hadoopConf or {})
-        with with_not_found_hint(sparkSession, path):
+        with (
+            follow_settings(sparkSession, _DELTA_TABLE),
+            with_not_found_hint(sparkSession, path),
+        ):
             find_log_segment(open_log(sparkSession, path, table._options))
         return table
 
@@ -128,7 +132,10 @@ class DeltaTable:
         name = table_name(tableOrViewName)
         path = table_path(sparkSession, name)
         if path is None:
-            raise name_not_found(tableOrViewName)
+            with follow_settings(sparkSession, _DELTA_TABLE):
+                raise name_not_found(sparkSession, name).named(
+                    "DELTA_MISSING_DELTA_TABLE", path=tableOrViewName
+                )
         table = cls.forPath(sparkSession, path)
         table._catalog_name = name  # noqa: SLF001 - of the same class
         return table
@@ -243,12 +250,19 @@ class DeltaTable:
         """The names of the rows in conditions and values."""
         return RowNames(self._alias, *self._frames)
 
+    def _full_name(self) -> tuple[str, ...] | None:
+        """Return the name in the session catalog by which the table was opened, if it was."""
+        return self._catalog_name and name_in_catalog(self._spark, self._catalog_name)
+
     @contextmanager
     def _running(self) -> Iterator[None]:
         """Follow the settings of an enabled session in the block, and add advice to its
         `TableNotFoundError`.
         """
-        with follow_settings(self._spark), with_not_found_hint(self._spark, self._path):
+        with (
+            follow_settings(self._spark, _DELTA_TABLE, self._full_name),
+            with_not_found_hint(self._spark, self._path),
+        ):
             yield
 
     def delete(self, condition: str | Column | None = None) -> ChangeResult:
@@ -645,7 +659,7 @@ class DeltaTable:
         """Return one row about the table; columns as in
         `sparkdelta.operations.changes.describe.table_detail`.
         """
-        names = self._catalog_name and name_in_catalog(self._spark, self._catalog_name)
+        names = self._full_name()
         return table_detail(self._spark, self._snapshot(), ".".join(names) if names else None)
 
     def _merge(self, request: MergeRequest) -> DataFrame:

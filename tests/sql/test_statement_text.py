@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkdelta
@@ -593,6 +593,9 @@ def test_a_table_is_created_without_columns(enabled: SparkSession) -> None:
     try:
         assert sql("DESCRIBE sql_bare").collect() == []
         assert enabled.table("sql_bare").columns == []
+        for bare in (enabled.table("sql_bare"), sql("SELECT * FROM sql_bare")):
+            with pytest.raises(PySparkException, match="DELTA_READ_TABLE_WITHOUT_COLUMNS"):
+                bare.collect()
         rows = enabled.createDataFrame([(3,)], "id INT").write.format("delta")
         rows.mode("append").option("mergeSchema", "true").saveAsTable("sql_bare")
         sql("ALTER TABLE sql_bare ADD COLUMNS (n INT)")

@@ -14,7 +14,7 @@ from sparkdelta.exceptions import DeltaError
 def is_error(error: BaseException | None, expected: str | type[BaseException]) -> bool:
     """Return True if an error is of a class, or a `DeltaError` of a condition."""
     if isinstance(expected, str):
-        return isinstance(error, DeltaError) and error.getCondition() == expected
+        return isinstance(error, DeltaError) and error.error_class == expected
     return isinstance(error, expected)
 
 

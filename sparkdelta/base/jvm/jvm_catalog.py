@@ -272,7 +272,10 @@ class JvmCatalog(JvmSession):
         identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(new[-1], database)
         if catalog.tableExists(identifier):
             problem = f"{'.'.join(new_name)} is a table or view already"
-            raise InvalidArgumentError(argument="RENAME TO", problem=problem)
+            raise InvalidArgumentError(argument="RENAME TO", problem=problem).named(
+                "TABLE_OR_VIEW_ALREADY_EXISTS",
+                relationName=quoted_path((database.get(), new[-1])),
+            )
         catalog.renameTable(old, identifier)
 
     def move_table(self, name: Sequence[str], location: str) -> None:

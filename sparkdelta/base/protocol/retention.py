@@ -44,7 +44,8 @@ def interval_ms(name: str, text: str) -> int:
         position = part.end()
     if not position or rest[position:].strip() or total < 0:
         problem = f"{text!r} is not an interval of weeks, days, hours, minutes or seconds"
-        raise InvalidArgumentError(argument=name, problem=problem)
+        error = InvalidArgumentError(argument=name, problem=problem)
+        raise error.named("DELTA_INVALID_INTERVAL", interval=text)
     return int(total)
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pyspark.sql.types import DataType, StructField, StructType
 
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.schema.type_folds import parts, with_parts
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
+from sparkdelta.error_names import sql_type
 from sparkdelta.exceptions import ColumnNotFoundError, DeltaError
 
 
@@ -72,11 +73,11 @@ def with_column(
     """Return the schema with a new column, the last one of its struct without a position."""
 
     def added(struct: StructType) -> StructType:
-        _check_new(struct, (*parent, field.name))
+        _check_new(struct, (*parent, field.name), "add")
         last = Position(struct.names[-1] if struct.names else None)
         return _placed(struct.fields, field, position or last)
 
-    return _with_struct(schema, parent, added)
+    return _with_struct(schema, parent, added, field.name)
 
 
 def without_column(schema: StructType, path: ColumnPath) -> StructType:
@@ -85,7 +86,11 @@ def without_column(schema: StructType, path: ColumnPath) -> StructType:
     def dropped(struct: StructType) -> StructType:
         rest = [field for field in struct.fields if field.name != path[-1]]
         if not rest:
-            raise DeltaError.of("DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", column=path_text(path))
+            raise DeltaError.of(
+                "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
+                column=path_text(path),
+                schema=struct.treeString(),
+            )
         return StructType(rest)
 
     return _with_struct(schema, path[:-1], dropped)
@@ -96,7 +101,7 @@ def with_renamed_column(schema: StructType, path: ColumnPath, name: str) -> Stru
 
     def renamed(struct: StructType) -> StructType:
         others = StructType([field for field in struct.fields if field.name != path[-1]])
-        _check_new(others, (*path[:-1], name))
+        _check_new(others, (*path[:-1], name), "rename")
         return StructType(
             [
                 StructField(name, f.dataType, f.nullable, f.metadata) if f.name == path[-1] else f
@@ -175,9 +180,18 @@ def _members(data_type: DataType) -> list[tuple[str, DataType]]:
 
 
 def _with_struct(
-    schema: StructType, path: ColumnPath, change: Callable[[StructType], StructType]
+    schema: StructType,
+    path: ColumnPath,
+    change: Callable[[StructType], StructType],
+    name: str | None = None,
 ) -> StructType:
-    """Return the schema with the struct at a path replaced by the result of a function."""
+    """Return the schema with the struct at a path replaced by the result of a function.
+
+    Parameters
+    ----------
+    name
+        The name of the field that the function changes, for errors.
+    """
 
     def changed(data_type: DataType, rest: ColumnPath) -> DataType:
         if not rest:
@@ -186,6 +200,7 @@ def _with_struct(
                     "DELTA_ADD_COLUMN_PARENT_NOT_STRUCT",
                     column=path_text(path),
                     data_type=data_type.simpleString(),
+                    name=name or path[-1],
                 )
             return change(data_type)
         if isinstance(data_type, StructType):
@@ -205,9 +220,15 @@ def _with_struct(
     return result
 
 
-def _check_new(struct: StructType, path: ColumnPath) -> None:
+def _check_new(struct: StructType, path: ColumnPath, operation: str) -> None:
     if name_key(path[-1]) in (name_key(name) for name in struct.names):
-        raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=(path_text(path),))
+        error = DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=(path_text(path),))
+        raise error.named(
+            "FIELD_ALREADY_EXISTS",
+            op=operation,
+            fieldNames=quoted_path(path),
+            struct=f'"{sql_type(struct.simpleString())}"',
+        )
 
 
 def _placed(fields: list[StructField], field: StructField, position: Position) -> StructType:

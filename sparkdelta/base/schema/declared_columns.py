@@ -30,9 +30,10 @@ from sparkdelta.base.protocol.protocol_upgrades import GENERATION_EXPRESSION, ID
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.statistics_columns import found_column
-from sparkdelta.base.schema.table_schema import type_of_path
+from sparkdelta.base.schema.table_schema import quoted_path, type_of_path
 from sparkdelta.base.schema.type_folds import fields_within, transformed
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.error_names import sql_type
+from sparkdelta.exceptions import ColumnNotFoundError, InvalidArgumentError
 
 IDENTITY_STEP = "delta.identity.step"
 ALLOW_EXPLICIT_INSERT = "delta.identity.allowExplicitInsert"
@@ -102,23 +103,41 @@ def check_clustering_columns(
     schema: StructType, names: Sequence[str], partition_columns: Sequence[str]
 ) -> tuple[ColumnPath, ...]:
     """Return the clustering columns, spelled as in the schema, after checks of number and types."""
-    paths = [
-        found_column(schema, path) for name in names for path in column_list(_CLUSTER_BY, name)
-    ]
+    try:
+        paths = [
+            found_column(schema, path) for name in names for path in column_list(_CLUSTER_BY, name)
+        ]
+    except ColumnNotFoundError as error:
+        error.named(
+            "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
+            columnName=error.column,
+            tableSchema=schema.treeString(),
+        )
+        raise
     if paths and partition_columns:
         raise _invalid(_CLUSTER_BY, "a table cannot be both clustered and partitioned")
+    for path in paths:
+        if paths.count(path) > 1:
+            raise _invalid(_CLUSTER_BY, f"{'.'.join(path)} is listed more than once").named(
+                "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY", duplicateCols=quoted_path(path)
+            )
     if len(paths) > MAX_CLUSTERING_COLUMNS:
         raise _invalid(
             _CLUSTER_BY, f"there may be at most {MAX_CLUSTERING_COLUMNS} clustering columns"
+        ).named(
+            "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
+            numColumnsLimit=str(MAX_CLUSTERING_COLUMNS),
+            actualNumColumns=str(len(paths)),
         )
     for path in paths:
         data_type = type_of_path(schema, path)
-        if paths.count(path) > 1:
-            raise _invalid(_CLUSTER_BY, f"{'.'.join(path)} is listed more than once")
         if not _has_bounds(data_type):
             raise _invalid(
                 _CLUSTER_BY,
                 f"{'.'.join(path)} is {data_type.simpleString()}, a type without min/max values",
+            ).named(
+                "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
+                columnsWithDataTypes=f"{'.'.join(path)} : {sql_type(data_type.simpleString())}",
             )
     return tuple(paths)
 
@@ -137,9 +156,13 @@ def _check_identity(field: StructField, *, is_partition: bool) -> None:
         problem = (
             f"identity column {field.name} must be BIGINT, not {field.dataType.simpleString()}"
         )
-        raise _invalid(argument, problem)
+        raise _invalid(argument, problem).named(
+            "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", dataType=field.dataType.typeName()
+        )
     if field.metadata.get(IDENTITY_STEP) == 0:
-        raise _invalid(argument, f"the step of {field.name} must not be 0")
+        raise _invalid(argument, f"the step of {field.name} must not be 0").named(
+            "IDENTITY_COLUMNS_ILLEGAL_STEP"
+        )
     if is_partition:
         raise _invalid(argument, f"identity column {field.name} cannot be a partition column")
 

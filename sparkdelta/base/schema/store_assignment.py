@@ -287,18 +287,30 @@ def assigned(
     tried = f"TRY_CAST({value} AS {name})"
     if isinstance(wanted, StringType):
         return tried
-    error = DeltaError.of(
-        "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE"
-        if can_assign(given, wanted)
-        else "DELTA_CAST_INVALID_INPUT",
-        column=column,
-        row_type=given.simpleString(),
-        table_type=wanted.simpleString(),
-    )
-    return (
-        f"IF({value} IS NOT NULL AND {tried} IS NULL, raise_error({text_literal(str(error))}), "
-        f"{tried})"
-    )
+    row_type, table_type = given.simpleString(), wanted.simpleString()
+    if can_assign(given, wanted):
+        error = DeltaError.of(
+            "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE",
+            column=column,
+            row_type=row_type,
+            table_type=table_type,
+        )
+        text = text_literal(str(error))
+    else:
+        error = DeltaError.of(
+            "DELTA_CAST_INVALID_INPUT",
+            column=column,
+            row_type=row_type,
+            table_type=table_type,
+            value=_VALUE,
+        )
+        before, _, after = map(text_literal, str(error).partition(_VALUE))
+        text = f"concat({before}, left(string({value}), {_MAX_SHOWN_VALUE}), {after})"
+    return f"IF({value} IS NOT NULL AND {tried} IS NULL, raise_error({text}), {tried})"
+
+
+_VALUE = "{value}"
+_MAX_SHOWN_VALUE = 100
 
 
 def field_of(value: str, data_type: DataType, name: str) -> tuple[str, DataType] | None:

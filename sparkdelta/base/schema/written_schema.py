@@ -46,8 +46,10 @@ from sparkdelta.base.schema.table_schema import (
     check_not_reserved,
     has_collations,
     plain_field,
+    quoted,
 )
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within
+from sparkdelta.error_names import sql_type
 from sparkdelta.exceptions import DeltaError, InvalidColumnNameError
 
 _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
@@ -121,6 +123,10 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
         if field is None:
             raise DeltaError.of(
                 "DELTA_INVALID_PARTITION_COLUMN", column=name, problem="the data has no such column"
+            ).named(
+                "DELTA_PARTITION_COLUMN_NOT_FOUND",
+                columnName=quoted(name),
+                schemaMap=", ".join(schema.names),
             )
         if field.name in spelled:
             raise DeltaError.of(
@@ -132,7 +138,11 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
             problem = (
                 f"its type {field.dataType.simpleString()} is not allowed for partition columns"
             )
-            raise DeltaError.of("DELTA_INVALID_PARTITION_COLUMN", column=name, problem=problem)
+            error = DeltaError.of("DELTA_INVALID_PARTITION_COLUMN", column=name, problem=problem)
+            raise error.named(
+                "INVALID_PARTITION_COLUMN_DATA_TYPE",
+                type=f'"{sql_type(field.dataType.simpleString())}"',
+            )
         spelled.append(field.name)
     if spelled and len(spelled) == len(schema.fields):
         raise DeltaError.of(
@@ -167,7 +177,7 @@ def matched_columns(
     for field in table.fields:
         source = row_fields.get(name_key(field.name))
         if source is not None and not can_store(source.dataType, field.dataType, policy):
-            raise DeltaError.of(
+            error = DeltaError.of(
                 "CANNOT_UP_CAST_DATATYPE"
                 if can_store(source.dataType, field.dataType, StoreAssignment.ANSI)
                 and policy is StoreAssignment.STRICT
@@ -176,6 +186,10 @@ def matched_columns(
                 table_type=field.dataType.simpleString(),
                 row_type=source.dataType.simpleString(),
             )
+            are_structs = isinstance(source.dataType, StructType) and isinstance(
+                field.dataType, StructType
+            )
+            raise error.named("DELTA_METADATA_MISMATCH") if are_structs else error
         matched.append((field, None if source is None else source.name))
     return matched
 

@@ -129,7 +129,9 @@ class ConnectCatalog:
             raise InvalidArgumentError(argument="RENAME TO", problem=problem)
         if self._information(new) is not None:
             problem = f"{'.'.join(new_name)} is a table or view already"
-            raise InvalidArgumentError(argument="RENAME TO", problem=problem)
+            raise InvalidArgumentError(argument="RENAME TO", problem=problem).named(
+                "TABLE_OR_VIEW_ALREADY_EXISTS", relationName=quoted_path(new)
+            )
         return old, new
 
     def move_table(self, name: Sequence[str], location: str) -> None:

@@ -6,7 +6,7 @@ with `follow_settings` while it runs, and what it calls asks here for a setting'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -72,10 +72,21 @@ _followed: ContextVar[_Followed | None] = ContextVar("followed_settings", defaul
 
 
 @contextmanager
-def follow_settings(spark: SparkSession | None) -> Iterator[None]:
+def follow_settings(
+    spark: SparkSession | None,
+    statement: str = "",
+    table: Callable[[], Sequence[str] | None] | None = None,
+) -> Iterator[None]:
     """Follow the settings of a session in the block if it is enabled, or no settings at all.
 
-    In a block within a block, the outer one decides.
+    Errors then have delta-spark's names. In a block within a block, the outer one decides.
+
+    Parameters
+    ----------
+    statement
+        As of `DeltaError.name_as_delta_spark`.
+    table
+        Returns the name of the table.
     """
     if _followed.get() is not None:
         yield
@@ -84,6 +95,10 @@ def follow_settings(spark: SparkSession | None) -> Iterator[None]:
     token = _followed.set(_Followed(session))
     try:
         yield
+    except DeltaError as error:
+        if session is not None:
+            error.name_as_delta_spark(statement, (table() if table else None) or ())
+        raise
     finally:
         _followed.reset(token)
 

@@ -40,6 +40,7 @@ from sparkdelta.base.schema.column_ids import without_ids
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.declared_columns import bounded_text
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR, is_longer_text
+from sparkdelta.base.schema.store_assignment import is_up_cast
 from sparkdelta.base.schema.table_constraints import row_rules
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
 from sparkdelta.base.schema.written_schema import check_columns, clean_field
@@ -106,6 +107,10 @@ def add_columns(snapshot: Snapshot, columns: Sequence[NewColumn]) -> Alteration:
     """Return the alteration that adds columns, which are null in existing rows."""
     table = snapshot.configuration
     schema, shown = table.schema, []
+    paths = [tuple(map(name_key, (*new.parent, new.field.name))) for new in columns]
+    repeated = [path_text(path) for path in dict.fromkeys(paths) if paths.count(path) > 1]
+    if repeated:
+        raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=repeated)
     for new in columns:
         parent = spelled_path(schema, new.parent)
         field = new_field(new.field)
@@ -228,9 +233,15 @@ def retyped(
 
     def refused(problem: str) -> UnsupportedColumnChangeError:
         shown = metadata.get(CHAR_OR_VARCHAR, before.simpleString())
-        return UnsupportedColumnChangeError(
+        error = UnsupportedColumnChangeError(
             column=path_text(path), before=shown, after=data_type.simpleString(), problem=problem
         )
+        if isinstance(before, StructType):
+            return error.named("CANNOT_UPDATE_FIELD.STRUCT_TYPE")
+        is_bounded = CHAR_OR_VARCHAR in {**metadata, **stored.metadata}
+        if is_bounded or not is_up_cast(before, data_type):
+            error.named("NOT_SUPPORTED_CHANGE_COLUMN")
+        return error
 
     def with_text(field: StructField) -> StructField:
         return _with_text_type(field, new)
@@ -324,7 +335,10 @@ def new_field(column: StructField) -> StructField:
     [field] = without_ids(StructType([bounded_text(column)])).fields
     if not field.nullable:
         problem = f"{field.name} is NOT NULL, but existing rows have no value for a new column"
-        raise InvalidArgumentError(argument="columns", problem=problem)
+        operation = "NOT NULL in ALTER TABLE ADD COLUMNS"
+        raise InvalidArgumentError(argument="columns", problem=problem).named(
+            "DELTA_OPERATION_NOT_ALLOWED", operation=operation
+        )
     if (FIELD_FEATURES.keys() - {CURRENT_DEFAULT}) & field.metadata.keys():
         problem = f"{field.name} is a generated or identity column, and existing rows have none"
         raise InvalidArgumentError(argument="columns", problem=problem)

@@ -37,6 +37,7 @@ from sparkdelta.table.definition.alteration import Alteration
 from sparkdelta.table.definition.rule_expressions import check_default
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
+_REFUSED = "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"
 _GENERATION = FIELD_FEATURES.keys() - {CURRENT_DEFAULT}
 
 
@@ -50,6 +51,21 @@ def replace_columns(snapshot: Snapshot, columns: Sequence[StructField]) -> Alter
         raise DeltaError.of(
             "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED", path=snapshot.path
         )
+    try:
+        return _replaced(snapshot, columns)
+    except DeltaError as error:
+        if error.error_class == _REFUSED:
+            error.named(
+                _REFUSED,
+                details=error.problem,
+                oldSchema=table.schema.treeString(),
+                newSchema=StructType(list(columns)).treeString(),
+            )
+        raise
+
+
+def _replaced(snapshot: Snapshot, columns: Sequence[StructField]) -> Alteration:
+    table = snapshot.configuration
     replacement = _Replacement(any_names=table.is_mapped)
     schema = replacement.struct(table.schema, StructType(list(columns)), ())
     for declared, column in zip(columns, schema.fields, strict=True):

@@ -123,6 +123,7 @@ def _net_changes(
             end=end,
             version=start - 1,
             schema_version=end,
+            read_schema=configuration.schema.json(),
         )
     scan = Scan(
         replace(after.state, configuration=with_kind(configuration), cached=None),
@@ -207,6 +208,7 @@ def _checked_configuration(
                 end=end,
                 version=version,
                 schema_version=read.version,
+                read_schema=configuration.schema.json(),
             )
     return configuration
 

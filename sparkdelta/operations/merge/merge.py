@@ -314,8 +314,37 @@ def _check_condition(rows: DataFrame, condition: str | Column, part: str) -> Non
         name = missing_column(error)
         if name is not None:
             raise unresolved(part, name, rows.columns) from None
-        raise InvalidConditionError(
+        refusal = InvalidConditionError(
             condition=shown(condition),
             problem=problem_of(error),
             spark_condition=str(error.getCondition()),
-        ) from None
+        ).named(error)
+        if error.getCondition() == "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN":
+            _name_as_not_boolean(refusal, error.getMessageParameters() or {}, part)
+        raise refusal from None
+
+
+def _name_as_not_boolean(refusal: DeltaError, parameters: Mapping[str, str], part: str) -> None:
+    """Name the error of a condition that is not BOOLEAN: Spark checks it as one of a join, and
+    conditions of clauses are converted.
+    """
+    if part == "ON":
+        refusal.named(
+            "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
+            joinCondition=parameters["filter"],
+            conditionType=parameters["type"],
+        )
+        return
+    refusal.named(
+        "CANNOT_UP_CAST_DATATYPE",
+        expression="input",
+        sourceType=parameters["type"],
+        targetType='"BOOLEAN"',
+        details=_NO_UP_CAST,
+    )
+
+
+_NO_UP_CAST = """The type path of the target object is:
+- root class: "boolean"
+You can either add an explicit cast to the input data or choose a higher precision type of the \
+field in the target object"""

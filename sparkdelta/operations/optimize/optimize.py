@@ -159,7 +159,11 @@ def optimize_table(
     """Optimize the files of a table, or of the partitions that a condition selects."""
     check_writable(snapshot.protocol, path=snapshot.path, writing=Writing.MAINTENANCE)
     if where is not None and is_supported(snapshot.protocol, TableFeature.CLUSTERING):
-        raise DeltaError.of("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", path=snapshot.path)
+        raise DeltaError.of(
+            "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE",
+            path=snapshot.path,
+            condition=where if isinstance(where, str) else str(where),
+        )
     adds = chosen_partitions(snapshot, where, operation=OPERATION)
     request = replace(request, predicate=condition_parameter(where))
     with jobs_of(snapshot.path, snapshot.version):

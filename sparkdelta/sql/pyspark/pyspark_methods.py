@@ -7,7 +7,8 @@ start work are replaced: they take the earlier settings from the reader or write
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +40,7 @@ from sparkdelta.sql.statements.reading import read
 from sparkdelta.sql.statements.statement_text import run_sql
 from sparkdelta.table.listing.table_names import (
     NewTable,
+    name_in_catalog,
     table_name,
     table_or_view,
     table_path,
@@ -109,12 +111,17 @@ def save_as_table(
     if partitionBy is not None:
         writer.partitionBy(partitionBy)
     state = builders.writer(writer)
-    table = NewTable.of(spark, table_name(name), given_location(state.options))
     converts = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
-    with named(table, spark):
-        pyspark_writing.save(
-            state, table.path, defines_table=True, is_managed=table.is_managed, converts=converts
-        )
+    with _writing_to(spark, name):
+        table = NewTable.of(spark, table_name(name), given_location(state.options))
+        with named(table, spark):
+            pyspark_writing.save(
+                state,
+                table.path,
+                defines_table=True,
+                is_managed=table.is_managed,
+                converts=converts,
+            )
 
 
 def insert_into(
@@ -132,9 +139,21 @@ def insert_into(
     if overwrite is not None:
         overwrites = overwrite
     mode, snapshot = "overwrite" if overwrites else "append", load_snapshot(spark, path)
-    with follow_settings(spark):
+    with _writing_to(spark, tableName):
         rows = inserted_rows(state.rows, snapshot, Insertion(evolves=evolves_schemas()))
         pyspark_writing.save(replace(state, rows=rows, mode=mode), path, converts=True)
+
+
+@contextmanager
+def _writing_to(spark: SparkSession, name: str) -> Iterator[None]:
+    """Follow the settings of a session in the block, which writes to the table of a name."""
+
+    def full_name() -> tuple[str, ...]:
+        parts = table_name(name)
+        return name_in_catalog(spark, parts) or parts
+
+    with follow_settings(spark, "writeTo", full_name):
+        yield
 
 
 def _create(mode: str, *, requires_table: bool = False) -> Replacement:
@@ -144,7 +163,8 @@ def _create(mode: str, *, requires_table: bool = False) -> Replacement:
             original(writer)
             return
         state, table = found
-        with named(table, state.rows.sparkSession):
+        spark = state.rows.sparkSession
+        with _writing_to(spark, state.table), named(table, spark):
             pyspark_writing.create_as(
                 state,
                 table.path,
@@ -336,7 +356,8 @@ def convert_exception(original: Original, exception: Any) -> PySparkException:
     converted: PySparkException = original(exception)
     if isinstance(converted, SparkRuntimeException):
         error = from_message(str(converted))
-        if isinstance(error, AnalysisException):
+        if isinstance(error, DeltaError) and isinstance(error, AnalysisException):
+            error.name_as_delta_spark()
             return error
     return converted
 

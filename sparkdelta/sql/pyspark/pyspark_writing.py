@@ -50,7 +50,7 @@ def save(state: WriterState, path: str, **more: Any) -> None:
     if state.other_layout is not None:
         problem = "a Delta table has no buckets; use partitionBy or clusterBy"
         raise InvalidArgumentError(argument=state.other_layout, problem=problem)
-    with follow_settings(state.rows.sparkSession):
+    with follow_settings(state.rows.sparkSession, "save"):
         _save(state, path, more)
 
 

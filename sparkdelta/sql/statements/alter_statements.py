@@ -62,7 +62,14 @@ def _alter_table(parser: Parser) -> Statement | None:
         if parser.peek("RECOVER PARTITIONS"):
             raise no_v2_command("ALTER TABLE ... RECOVER PARTITIONS")
         words = f"{parser.token.text} {parser.ahead().text}".upper().strip()
-        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=f"ALTER TABLE ... {words}")
+        if words in ("SET SERDE", "SET SERDEPROPERTIES"):
+            raise no_v2_command("ALTER TABLE ... SET [SERDE|SERDEPROPERTIES]")
+        error = DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=f"ALTER TABLE ... {words}")
+        raise (
+            error.named("UNSUPPORTED_FEATURE.TABLE_OPERATION", operation="ADD CONSTRAINT")
+            if (words.startswith("ADD "))
+            else error
+        )
     return clause(parser)
 
 
@@ -172,7 +179,13 @@ def _set_location(table: StatementTable, location: str) -> None:
     now, then = table.snapshot, load_snapshot(table.spark, location)
     tables = [(without_ids(each.schema), each.metadata.partition_columns) for each in (now, then)]
     if tables[0] != tables[1]:
-        raise DeltaError.of("DELTA_SET_LOCATION_SCHEMA_MISMATCH", path=now.path, location=then.path)
+        raise DeltaError.of(
+            "DELTA_SET_LOCATION_SCHEMA_MISMATCH",
+            path=now.path,
+            location=then.path,
+            original=now.schema.treeString(),
+            destination=then.schema.treeString(),
+        )
     move_named_table(table.spark, table.name, then.path)
     describe_named_table(table.spark, table.name)
 
@@ -211,7 +224,9 @@ def _column_changes(parser: Parser) -> dict[str, Any]:
             return {"synchronized": name}
         change = _column_change(parser)
         if name_key(name) in (name_key(each["name"]) for each in changes):
-            raise parser.error(f"{name} is changed twice")
+            raise parser.error(f"{name} is changed twice").named(
+                "NOT_SUPPORTED_CHANGE_SAME_COLUMN", name=name
+            )
         changes.append({"name": name, **change})
     return {"changes": tuple(changes)}
 

@@ -15,9 +15,8 @@ from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.protocol.settable_properties import without_comment
 from sparkdelta.base.schema.column_ids import without_ids
-from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.local_data import local_frame
-from sparkdelta.exceptions import DeltaError, TableNotFoundError
+from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter.altered_columns import column_path
 from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.operations.write.create_table import Creation, create_table, create_table_like
@@ -38,7 +37,7 @@ from sparkdelta.table.definition.clustering import clustering_columns, logical_c
 from sparkdelta.table.definition.definition_change import TableDescription
 from sparkdelta.table.definition.table_description import all_properties
 from sparkdelta.table.definition.write_options import WriteOptions
-from sparkdelta.table.listing.table_names import NewTable, table_path
+from sparkdelta.table.listing.table_names import NewTable, name_not_found, table_path
 from sparkdelta.table.log.session_times import session_time
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -85,7 +84,8 @@ def _table_clauses(parser: Parser) -> dict[str, Any]:
     if parser.accept("("):
         found["columns"] = columns_of_table(parser)
         if any(map(parser.peek, CONSTRAINTS)):
-            raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=_CONSTRAINT_CLAUSE)
+            error = DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=_CONSTRAINT_CLAUSE)
+            raise error.named("UNSUPPORTED_FEATURE.TABLE_OPERATION", operation="table constraint")
         parser.expect(")")
     seen: set[str] = set()
     while not parser.is_at_end:
@@ -111,6 +111,8 @@ def _table_clauses(parser: Parser) -> dict[str, Any]:
         elif parser.accept("TBLPROPERTIES"):
             found["properties"] = table_properties(parser)
         else:
+            if parser.peek("CLUSTERED BY"):
+                raise _no_buckets(parser)
             parser.accept("AS")
             starts = parser.token.is_word("SELECT", "WITH", "VALUES", "TABLE", "FROM")
             if not starts and not parser.peek("("):
@@ -119,6 +121,12 @@ def _table_clauses(parser: Parser) -> dict[str, Any]:
                 raise parser.error("a table has either definitions of columns or a query")
             found["query"] = parser.rest()
     return _with_location(parser, found)
+
+
+def _no_buckets(parser: Parser) -> DeltaError:
+    return parser.error("a Delta table has no buckets; use PARTITIONED BY or CLUSTER BY").named(
+        "DELTA_OPERATION_NOT_ALLOWED_DETAIL"
+    )
 
 
 def _with_location(parser: Parser, found: dict[str, Any]) -> dict[str, Any]:
@@ -138,6 +146,8 @@ def _partitions(parser: Parser) -> tuple[tuple[str, ...], tuple[ColumnText, ...]
 
     def column() -> None:
         if parser.ahead().is_symbol("("):
+            if parser.token.is_word("BUCKET"):
+                raise _no_buckets(parser)
             raise parser.error("the name of a column is expected")
         if parser.ahead().is_symbol(",", ")"):
             names.append(parser.word())
@@ -255,9 +265,46 @@ def _check_described(snapshot: Snapshot, description: TableDescription) -> None:
     if not properties.items() <= all_properties(snapshot).items():
         differences.append("properties")
     if differences:
-        raise DeltaError.of(
+        error = DeltaError.of(
             "DELTA_CREATE_TABLE_SCHEME_MISMATCH", path=snapshot.path, differences=differences
         )
+        raise _named_mismatch(error, snapshot, description, properties)
+
+
+def _named_mismatch(
+    error: DeltaError,
+    snapshot: Snapshot,
+    description: TableDescription,
+    properties: Mapping[str, str],
+) -> DeltaError:
+    """Give an error the names that delta-spark has for the first of the differences."""
+    first, path = error.differences[0], snapshot.path
+    if first == "columns":
+        return error.named(
+            "DELTA_CREATE_TABLE_SCHEME_MISMATCH",
+            path=path,
+            specifiedSchema=StructType(list(description.columns)).treeString(),
+            existingSchema=snapshot.schema.treeString(),
+            schemaDifferences=first,
+        )
+    if first == "properties":
+        given, existing = properties, snapshot.metadata.configuration
+        return error.named(
+            "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
+            path=path,
+            specifiedProperties=_in_lines(given),
+            existingProperties=_in_lines(existing),
+        )
+    return error.named(
+        "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
+        path=path,
+        specifiedColumns=", ".join(description.partition_by),
+        existingColumns=", ".join(snapshot.metadata.partition_columns),
+    )
+
+
+def _in_lines(properties: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in sorted(properties.items()))
 
 
 def _like_clauses(parser: Parser) -> dict[str, Any]:
@@ -328,7 +375,7 @@ def create_clone(
     """Create a table with the files of another."""
     spark, source_path = table.spark, table_path(table.spark, source)
     if source_path is None:
-        raise TableNotFoundError(path=quoted_path(source))
+        raise name_not_found(spark, source, searches=False)
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     new = NewTable.of(spark, table.name, location, is_optional=is_optional)
     time = None if timestamp is None else session_time(spark, timestamp)

@@ -41,12 +41,12 @@ refused(no_v2_command, "ANALYZE TABLE", "MSCK REPAIR TABLE")
 refused(not_allowed, "SHOW CREATE TABLE")
 
 
-@statement("DESCRIBE|DESC HISTORY", line="table [LIMIT limit:number]")
+@statement("DESCRIBE|DESC HISTORY", line="table [LIMIT limit:number]", only_delta=True)
 def _describe_history(table: StatementTable, limit: int | None = None) -> DataFrame:
     return table.delta.history(limit)
 
 
-@statement("DESCRIBE|DESC DETAIL")
+@statement("DESCRIBE|DESC DETAIL", only_delta=True)
 def _describe_detail(table: StatementTable) -> DataFrame:
     return table_detail(table.spark, table.snapshot, _catalog_name(table))
 

@@ -261,12 +261,13 @@ def _all_names(
     """
     extra = given[len(names) :] if insertion.evolves and insertion.columns is None else []
     if len(given) != len(names) + len(extra):
-        raise DeltaError.of(
+        error = DeltaError.of(
             "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
             path=snapshot.path,
             expected=len(names),
             given=len(given),
         )
+        raise error if len(given) < len(names) else error.named("DELTA_METADATA_MISMATCH")
     return [*names, *(each.name for each in extra)]
 
 
@@ -294,7 +295,9 @@ def inserted_columns(
             value = _value(value, field.dataType, wanted, by_name=insertion.by_name)
         elif not insertion.evolves:
             problem = f"the table has no column {name}"
-            raise DeltaError.of("DELTA_METADATA_MISMATCH", path=snapshot.path, problem=problem)
+            error = DeltaError.of("DELTA_METADATA_MISMATCH", path=snapshot.path, problem=problem)
+            columns = ", ".join(snapshot.schema.names)
+            raise error.named("DELTA_MISSING_COLUMN", columnName=name, columnList=columns)
         values[quoted(name)] = value
     return values
 

@@ -87,7 +87,10 @@ def _vacuum_clauses(parser: Parser) -> dict[str, Any]:
         word = parser.token.text.upper()
         clause = "LITE or FULL" if word in ("LITE", "FULL") else word
         if clause in seen:
-            raise parser.error(f"{clause} is there twice")
+            shown = {"LITE or FULL": "LITE/FULL", "DRY": "DRY RUN"}.get(clause, clause)
+            raise parser.error(f"{clause} is there twice").named(
+                "DUPLICATE_CLAUSES", clauseName=shown
+            )
         seen.add(clause)
         if parser.accept("LITE"):
             clauses["mode"] = "lite"

@@ -28,6 +28,7 @@ _NOT_IMPLEMENTED = {
 }  # fmt: skip
 """Options of streams that would change the result, in lower case."""
 
+_VERSION = "versionAsOf"
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -35,7 +36,9 @@ def _truth(name: str, text: str) -> bool:
     truth = _TRUTHS.get(text.strip().lower())
     if truth is None:
         problem = f"{text!r} is neither true nor false"
-        raise InvalidArgumentError(argument=name, problem=problem)
+        explained = {"input": text, "name": name, "explain": "must be 'true' or 'false'"}
+        error = InvalidArgumentError(argument=name, problem=problem)
+        raise error.named("DELTA_ILLEGAL_OPTION", **explained)
     return truth
 
 
@@ -43,7 +46,13 @@ def _number(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InvalidArgumentError(argument=name, problem=f"{text!r} is no number") from None
+        error = InvalidArgumentError(argument=name, problem=f"{text!r} is no number")
+        if name == _VERSION:
+            error.named("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", timeTravelKey=name)
+        else:
+            explained = "must be a non-negative integer"
+            error.named("DELTA_ILLEGAL_OPTION", input=text, name=name, explain=explained)
+        raise error from None
 
 
 def _version(name: str, text: str) -> int | str:
@@ -61,7 +70,7 @@ def _text(name: str, text: str) -> str:  # noqa: ARG001 - one of several kinds o
 _Value = Callable[[str, str], Any]
 
 READ: Mapping[str, tuple[str, _Value]] = {
-    "versionAsOf": ("version", _number),
+    _VERSION: ("version", _number),
     "timestampAsOf": ("timestamp", _text),
 }
 """Argument of `sparkdelta.read_delta` and kind of value, by the option's name."""

@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 
 from sparkdelta.api.reading_and_writing import read_changes, read_delta
 from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.protocol.log_files import MAX_VERSION
 from sparkdelta.base.schema.stored_view import StoredView
-from sparkdelta.base.schema.table_schema import as_nullable, quoted
+from sparkdelta.base.schema.table_schema import as_nullable, quoted, quoted_path
 from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_builders import builders_of
@@ -239,7 +240,9 @@ class SparkSql:
             if not is_plain or relation.options is not None:
                 view = "permanent" if isinstance(named, StoredView) else "temporary"
                 kind = f"a stream, version, time or option of a {view} view"
-                raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind)
+                raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind).named(
+                    "UNSUPPORTED_FEATURE.TIME_TRAVEL", relationId=quoted_path(relation.name)
+                )
             return self.view_rows(named) if isinstance(named, StoredView) else named.rows
         rows = self._rows_of_table(relation, named)
         return rows if self.user is None else engine_of(self.spark).rebind_to_session(rows)
@@ -256,7 +259,8 @@ class SparkSql:
         path, version, time = split_path(self.spark, named)
         options = relation.options or {}
         if has_one and (version is not None or time is not None or names_version(options)):
-            raise DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
+            error = DeltaError.of("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS")
+            raise error.named("MULTIPLE_TIME_TRAVEL_SPEC") if names_version(options) else error
         if asks_for_changes(options):
             problem = "changes are read between two versions; give startingVersion"
             raise InvalidArgumentError(argument="readChangeFeed", problem=problem)
@@ -279,7 +283,7 @@ class SparkSql:
         if relation.name == ("table_changes",):
             path = table_path(self.spark, self.qualified(table_name(place.text)))
         if path is None:
-            raise name_not_found(place.text)
+            raise name_not_found(self.spark, table_name(place.text), has_builtin=True)
         found: dict[str, Any] = {}
         for side, bound in zip(("start", "end"), bounds, strict=False):
             if bound.text.isdigit():
@@ -331,9 +335,11 @@ def _row_conditions(relation: Relation, parts: Sequence[str | Fragment]) -> list
 
 def _version(given: Fragment) -> int:
     number = given.text.strip("'\"")
-    if not number.isdigit():
-        raise syntax_error(given.whole, given.start, "the number of a version is expected")
-    return int(number)
+    if number.isdigit() and int(number) <= MAX_VERSION:
+        return int(number)
+    if number.isdigit() or number != given.text:
+        raise DeltaError.of("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", version=given.text)
+    raise syntax_error(given.whole, given.start, "the number of a version is expected")
 
 
 def _braces(query: Fragment, frames: Mapping[str, DataFrame]) -> set[int]:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta.api.reading_and_writing import latest_version, read_changes, read_delta
 from sparkdelta.api.streams import read_stream
 from sparkdelta.base.schema.sql_text import text_literal
-from sparkdelta.base.spark.session_settings import follow_settings
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.session_settings import follow_settings, follows_settings
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.sql.statements.cached_tables import cached_rows
 from sparkdelta.sql.statements.options import (
     CHANGES,
@@ -22,6 +24,7 @@ from sparkdelta.sql.statements.options import (
     asks_for_changes,
     check_no_version,
 )
+from sparkdelta.table.listing.listing import open_log
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.log.session_times import session_time
 
@@ -43,8 +46,13 @@ def read(
     DeltaError
         The table cannot be read; see `sparkdelta.read_delta`.
     """
-    with follow_settings(spark):
-        return _read(spark, path, options, function)
+    with follow_settings(spark, "load"):
+        try:
+            return _read(spark, path, options, function)
+        except TableNotFoundError as error:
+            if not open_log(spark, error.path).is_alone():
+                error.named("DELTA_TABLE_NOT_FOUND", tableName=quoted(error.path))
+            raise
 
 
 def _read(spark: SparkSession, path: str, options: Mapping[str, str], function: str) -> DataFrame:
@@ -96,4 +104,13 @@ def latest_rows(spark: SparkSession, path: str) -> DataFrame:
     """
     with follow_settings(spark):
         rows = cached_rows(spark, path)
-        return latest_version(spark, path) if rows is None else rows
+        rows = latest_version(spark, path) if rows is None else rows
+        return rows if rows.columns or not follows_settings() else _no_columns(spark, path)
+
+
+def _no_columns(spark: SparkSession, path: str) -> DataFrame:
+    """Return the rows of a table without columns: a query that reads them fails, as in
+    delta-spark.
+    """
+    error = DeltaError.of("DELTA_READ_TABLE_WITHOUT_COLUMNS", path=path)
+    return spark.range(1).where(F.raise_error(F.lit(str(error))).isNull()).select()

@@ -5,16 +5,18 @@ alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.schema.table_schema import quoted_path
-from sparkdelta.base.spark.session_settings import creates_delta_tables
+from sparkdelta.base.spark.session_settings import creates_delta_tables, follows_settings
+from sparkdelta.base.spark.spark_errors import unlogged_errors
 from sparkdelta.exceptions import (
     DeltaError,
     InvalidArgumentError,
@@ -48,6 +50,7 @@ from sparkdelta.sql.statements.sql_functions import create_function, loading_fun
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.sql.statements.views import create_or_alter_view, create_rename_or_drop_view
 from sparkdelta.table.listing.table_names import (
+    name_in_catalog,
     name_not_found,
     table_or_view,
     table_path,
@@ -57,6 +60,12 @@ from sparkdelta.table.listing.table_names import (
 __all__ = ["alter_statements", "row_statements", "run_sql"]  # statements are registered on import
 
 _EXPRESSION_ERRORS = ("DELTA_INVALID_ASSIGNMENT", "DELTA_INVALID_CONDITION")
+_MAY_BE_OF_SPARKS_PARSER = (
+    "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+    "DELTA_ILLEGAL_OPTION",
+    "DELTA_STATEMENT_NOT_SUPPORTED",
+    "DELTA_STATEMENT_SYNTAX",
+)
 _MAY_BE_OURS = re.compile(
     r"\b(?:from|join|table|into|overwrite|update|merge|optimize|reorg|vacuum|restore|describe|desc|show"
     r"|execute"
@@ -120,41 +129,87 @@ def run_sql(
     sql, read = SparkSql(spark, run, frames, time_zone, run_of=loading_functions), list[Located]()
     again = partial(run_sql, spark, time_zone=time_zone)
     parser = Parser(parsed.whole, parsed.tokens)
-    try:
-        immediate = ImmediateStatement.parsed(parsed)
-        if immediate is not None:
-            return _run_immediately(immediate, run, passed_on, again)
-        statement, path = _statement(spark, parser)
-        if statement is None:
-            inserts = separate_inserts(parsed)
-            if inserts and _names_delta_table(sql, parsed, "INTO", "OVERWRITE"):
-                for insert in inserts:
-                    again(run, insert, None, frames)
+    with _naming_errors(spark, partial(run, **frames), parser):
+        try:
+            immediate = ImmediateStatement.parsed(parsed)
+            if immediate is not None:
+                return _run_immediately(immediate, run, passed_on, again)
+            statement, path = _statement(spark, parser)
+            if statement is None:
+                inserts = separate_inserts(parsed)
+                if inserts and _names_delta_table(sql, parsed, "INTO", "OVERWRITE"):
+                    for insert in inserts:
+                        again(run, insert, None, frames)
+                    return no_rows(spark)
+                script = None if refused else _script(sql, parsed)
+                if script is not None:
+                    rows = run_script(spark, partial(again, run), script, frames)
+                    return no_rows(spark) if rows is None else rows
+                read = _tables_read(sql, parsed)
+        except StatementSyntaxError as error:
+            raise refused or error from None
+        if statement is None and not read:
+            is_done = create_rename_or_drop_view(sql, parsed) or cache_or_uncache_view(sql, parsed)
+            if is_done:
                 return no_rows(spark)
-            script = None if refused else _script(sql, parsed)
-            if script is not None:
-                rows = run_script(spark, partial(again, run), script, frames)
-                return no_rows(spark) if rows is None else rows
-            read = _tables_read(sql, parsed)
-    except StatementSyntaxError as error:
-        raise refused or error from None
-    if statement is None and not read:
-        is_done = create_rename_or_drop_view(sql, parsed) or cache_or_uncache_view(sql, parsed)
-        if is_done:
-            return no_rows(spark)
-        rows, parser = passed_on(), Parser(parsed.whole, parsed.tokens)
-        if parser.accept("CACHE TABLE") or parser.accept("CACHE LAZY TABLE"):
-            remember_cached_view(spark, quoted_path(parser.name()))
-        return rows
-    if refused is not None:
-        raise refused
-    if statement is None or path is None:
-        return _with_query(sql, parsed, read)
-    if parser.explains is not None:
-        query = explained_query(parser, statement)
-        return plan_of_command(again(run, query, None, frames), parser.operation, statement)
-    table = StatementTable(sql, parser.target or (), path)
-    return _carried_out(table, statement, parser)
+            rows, parser = passed_on(), Parser(parsed.whole, parsed.tokens)
+            if parser.accept("CACHE TABLE") or parser.accept("CACHE LAZY TABLE"):
+                remember_cached_view(spark, quoted_path(parser.name()))
+            return rows
+        if refused is not None:
+            raise refused
+        if statement is None or path is None:
+            return _with_query(sql, parsed, read)
+        if parser.explains is not None:
+            query = explained_query(parser, statement)
+            return plan_of_command(again(run, query, None, frames), parser.operation, statement)
+        table = StatementTable(sql, parser.target or (), path)
+        return _carried_out(table, statement, parser)
+
+
+@contextmanager
+def _naming_errors(
+    spark: SparkSession, run: Callable[..., DataFrame], parser: Parser
+) -> Iterator[None]:
+    """Give the errors of a statement the names of delta-spark in an enabled session.
+
+    Parameters
+    ----------
+    run
+        Runs a text by Spark.
+    """
+    try:
+        yield
+    except DeltaError as error:
+        if follows_settings():
+            if error.error_class in _MAY_BE_OF_SPARKS_PARSER and not error.has_names:
+                _name_as_spark_parser(error, run, parser.text)
+            words = (token.text.upper() for token in parser.tokens[:2])
+            target = parser.target or ()
+            table = target and name_in_catalog(spark, target)
+            statement = "CLONE" if parser.creates_delta else " ".join(words)
+            error.name_as_delta_spark(statement, table or target)
+        raise
+
+
+@unlogged_errors()
+def _name_as_spark_parser(error: DeltaError, run: Callable[..., DataFrame], text: str) -> None:
+    """Give an error the names of that of Spark's parser, which delta-spark raises, if Spark does
+    not understand the statement either.
+
+    Statements that only Delta has are none for that parser, however they are wrong.
+    """
+    try:
+        run(f"EXPLAIN {text}")
+    except DeltaError:
+        raise
+    except ParseException as refusal:
+        place = (refusal.getMessageParameters() or {}).get("error")
+        is_known = place != f"'{text.split()[0]}'"
+        if is_known or isinstance(error, StatementSyntaxError):
+            error.named(refusal)
+    except PySparkException:  # it is understood
+        pass
 
 
 def _carried_out(table: StatementTable, statement: Statement, parser: Parser) -> DataFrame:
@@ -264,7 +319,8 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
     if path is None and target is not None and creates:
         path = ""
     if path is None and statement is not None and statement.only_delta:
-        raise name_not_found(quoted_path(target or ()))
+        searches = parser.operation != "RESTORE"
+        raise name_not_found(spark, target or (), searches=searches)
     if path is None:
         return None, None
     if error is not None:

@@ -17,13 +17,15 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
+from sparkdelta.base.protocol.settable_properties import CONSTRAINT
 from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.schema.store_assignment import can_assign
 from sparkdelta.base.schema.table_constraints import RowRules, row_rules
-from sparkdelta.base.schema.table_schema import as_nullable
+from sparkdelta.base.schema.table_schema import as_nullable, quoted
 from sparkdelta.base.spark.session_settings import rule_evaluation
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.spark_errors import unlogged_errors
+from sparkdelta.error_names import sql_type
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.table.log.table_configuration import TableConfiguration
 
@@ -86,7 +88,9 @@ _DEFAULT = _Use(_INVALID, _INVALID, _INVALID, _INVALID, _OF_OTHER_ROWS)
 def _refused(error: str, name: str, expression: str) -> DeltaError:
     if error == _INVALID:
         problem = f"{expression} of column {name} must be the same for all rows of a write"
-        return InvalidArgumentError(argument="default", problem=problem)
+        return InvalidArgumentError(argument="default", problem=problem).named(
+            "INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION", **_default_parameters(name, expression)
+        )
     return DeltaError.of(error, name=name, expression=expression)
 
 
@@ -100,11 +104,24 @@ def check_default(spark: SparkSession, column: StructField) -> None:
         raise
     except AnalysisException as error:
         problem = str(error).partition("\n")[0]
-        raise InvalidArgumentError(argument="default", problem=problem) from error
+        raise InvalidArgumentError(argument="default", problem=problem).named(
+            "INVALID_DEFAULT_VALUE.NOT_CONSTANT", **_default_parameters(column.name, text)
+        ) from error
     data_type = frame.schema[0].dataType
     if not can_assign(data_type, column.dataType):
         problem = f"{text} is {data_type.simpleString()}, not {column.dataType.simpleString()}"
-        raise InvalidArgumentError(argument="default", problem=problem)
+        raise InvalidArgumentError(argument="default", problem=problem).named(
+            "INVALID_DEFAULT_VALUE.DATA_TYPE",
+            **_default_parameters(column.name, text),
+            expectedType=f'"{sql_type(column.dataType.simpleString())}"',
+            actualType=f'"{sql_type(data_type.simpleString())}"',
+        )
+
+
+def _default_parameters(column: str, default: str) -> dict[str, str]:
+    """Return the parameters of Spark's errors about defaults."""
+    statement = "ALTER TABLE ALTER COLUMN"
+    return {"statement": statement, "colName": quoted(column), "defaultValue": default}
 
 
 def check_unused(
@@ -122,15 +139,19 @@ def check_unused(
     """
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
     for column in columns:
-        shown = path_text(column)
+        shown, using = path_text(column), []
         for constraint in rules.constraints:
             if _uses(spark, table.schema, constraint.expression, column[0]):
-                raise DeltaError.of(
-                    "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
-                    name=constraint.name,
-                    expression=constraint.expression,
-                    problem=f"it uses {shown}, which would be altered",
-                )
+                using.append(constraint)
+        if using:
+            raise DeltaError.of(
+                "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
+                name=using[0].name,
+                expression=using[0].expression,
+                problem=f"it uses {shown}, which would be altered",
+                column=shown,
+                constraints=[f"{CONSTRAINT}{each.name} -> {each.expression}" for each in using],
+            )
         for name, text in rules.generated.items():
             is_altered = (name,) in columns
             if (is_altered and is_generated_too) or (
@@ -214,7 +235,9 @@ def _checked(
                     name=name,
                     expression=text,
                     problem=problem,
-                ) from error
+                    column=(error.getMessageParameters() or {}).get("objectName"),
+                    constraints=(f"{CONSTRAINT}{name} -> {text}",),
+                ).named(error) from error
             if not condition.startswith(_UNKNOWN_FUNCTION):
                 raise
             theirs.select(F.expr(text))  # or it is no function of the user's either

@@ -111,9 +111,12 @@ class WriteOptions:
             problem = "it requires mode overwrite without replace_where"
             raise InvalidArgumentError(argument="overwrite_schema", problem=problem)
         if (self.txn_app_id is None) != (self.txn_version is None):
+            reason = (
+                "Both txnVersion and txnAppId must be specified for idempotent data frame writes"
+            )
             raise DeltaError.of(
                 "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", problem="only one of them is given"
-            )
+            ).named("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", reason=reason)
 
     def _check_types(self) -> None:
         for argument in ("merge_schema", "overwrite_schema", "data_change"):

@@ -206,7 +206,9 @@ def rename_named_table(spark: SparkSession, name: Sequence[str], new_name: Seque
     for each in (name, new_name):
         path = path_in_name(each)
         if path is not None:
-            raise DeltaError.of("DELTA_CANNOT_RENAME_PATH", path=path)
+            raise DeltaError.of(
+                "DELTA_CANNOT_RENAME_PATH", path=path, new_path=quoted_path(new_name)
+            )
     engine_of(spark).rename_table(name, new_name)
 
 
@@ -218,7 +220,26 @@ def move_named_table(spark: SparkSession, name: Sequence[str], location: str) ->
     engine_of(spark).move_table(name, location)
 
 
-def name_not_found(name: str) -> TableNotFoundError:
-    """Return the error for a name for which `table_path` finds no Delta table."""
+def name_not_found(
+    spark: SparkSession, name: Sequence[str], *, searches: bool = True, has_builtin: bool = False
+) -> TableNotFoundError:
+    """Return the error for a name for which `table_path` finds no Delta table.
+
+    Parameters
+    ----------
+    searches
+        False for statements in which delta-spark looks the name up without a search path.
+    has_builtin
+        True for queries, whose names Spark looks up in the built-in schema, too.
+    """
     advice = "The session catalog has no Delta table of this name. Check the name"
-    return TableNotFoundError(path=name, advice=advice)
+    quoted_name = quoted_path(name)
+    schemas = (
+        *((("system", "builtin"),) if has_builtin else ()),
+        ("system", "session"),
+        (SESSION_CATALOG, *table_name(spark.catalog.currentDatabase())),
+    )
+    search_path = f"[{', '.join(map(quoted_path, schemas))}]" if searches else "not available"
+    return TableNotFoundError(path=quoted_name, advice=advice).named(
+        "TABLE_OR_VIEW_NOT_FOUND", relationName=quoted_name, searchPath=search_path
+    )

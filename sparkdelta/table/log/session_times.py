@@ -22,12 +22,15 @@ def session_time(spark: SparkSession, expression: str) -> datetime:
     try:
         frame = spark.sql("VALUES (0)").selectExpr(cast)
         if not engine.plan_nodes(frame)[0]:
-            raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
+            error = DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
+            raise error.named(
+                "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.NON_DETERMINISTIC", expr=f'"{expression}"'
+            )
         rows = read_rows(frame, what="time of a time travel", bound=1)
     except DeltaError:
         raise
-    except SPARK_ERRORS as error:
-        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression) from error
+    except SPARK_ERRORS as refusal:
+        raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression) from refusal
     if rows[0]["micros"] is None:
         raise DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
     epoch = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, DateType, NumericType, StructField, StructType
 
 from sparkdelta.base.schema.sql_text import is_name, text_literal, type_text
 from sparkdelta.base.schema.store_assignment import (
@@ -258,12 +258,17 @@ class _Conversion:
     def _check_type(self, given: DataType, wanted: DataType, column: str) -> None:
         policy, adds_fields = self.policy, self.adds_fields
         if not can_convert(given, wanted, adds_fields=adds_fields, policy=policy):
-            raise DeltaError.of(
+            error = DeltaError.of(
                 "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
                 column=column,
                 value_type=given.simpleString(),
                 column_type=wanted.simpleString(),
             )
+            if not isinstance(given, StructType):
+                has_function = isinstance(given, DateType) and isinstance(wanted, NumericType)
+                kind = "WITH_FUNC_SUGGESTION" if has_function else "WITHOUT_SUGGESTION"
+                error.named(f"DATATYPE_MISMATCH.CAST_{kind}")
+            raise error
         if policy is StoreAssignment.STRICT and not is_up_cast(given, wanted):
             raise DeltaError.of(
                 "CANNOT_UP_CAST_DATATYPE",

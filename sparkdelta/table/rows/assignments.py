@@ -208,7 +208,9 @@ def check_expressions(
             except AnalysisException as error:
                 name = missing_column(error)
                 if name is not None:
-                    raise (unknown or _not_found)(name, rows.columns) from None
+                    if unknown is not None:
+                        raise unknown(name, rows.columns) from None
+                    raise _not_found(name, rows.columns).named(error) from None
                 raise _refusal(error, path, value) from None
         raise
 
@@ -218,13 +220,16 @@ def _is_null(value: str | Column) -> Column:
 
 
 def _refusal(error: AnalysisException, path: ColumnPath, value: str | Column) -> DeltaError:
-    problem = problem_of(error)
-    if is_of_several_rows(error):
+    problem, is_of_several = problem_of(error), is_of_several_rows(error)
+    if is_of_several:
         problem = "It contains an aggregate function, window function or generator."
-    return DeltaError.of(
+    refusal = DeltaError.of(
         "DELTA_INVALID_ASSIGNMENT",
         column=".".join(path),
         expression=shown(value),
         problem=problem,
         spark_condition=str(error.getCondition()),
     )
+    if is_of_several:
+        return refusal.named("UNSUPPORTED_EXPR_FOR_OPERATOR", invalidExprSqls=f'"{shown(value)}"')
+    return refusal.named(error)

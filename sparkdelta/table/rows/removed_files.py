@@ -33,6 +33,7 @@ from sparkdelta.base.schema.partition_value_frames import partition_value, typed
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.exceptions import (
+    ColumnNotFoundError,
     DriverReadTooLargeError,
     InvalidArgumentError,
     NonPartitionColumnReferenceError,
@@ -96,7 +97,15 @@ def chosen_partitions(
     if where is None:
         return snapshot.add_files()
     spark, table = snapshot.log.spark, snapshot.configuration
-    predicate = parse_deterministic_where(spark, where, table, operation=operation)
+    try:
+        predicate = parse_deterministic_where(spark, where, table, operation=operation)
+    except ColumnNotFoundError as error:
+        error.named(
+            "DELTA_NON_PARTITION_COLUMN_REFERENCE",
+            columnName=error.column,
+            columnList=", ".join(table.partition_columns),
+        )
+        raise
     if not is_usable(predicate):
         problem = "only comparisons of partition columns with constants are understood"
         raise InvalidArgumentError(argument="where", problem=problem)

@@ -180,11 +180,11 @@ def _refusal(
     """Return the error of a condition that Spark refuses, without Spark's plan."""
     name = missing_column(error)
     if name is not None:
-        return ColumnNotFoundError(column=name, available=schema.names)
+        return ColumnNotFoundError(column=name, available=schema.names).named(error)
     problem = problem_of(error).replace(f"{quoted(qualifier_of(schema))}.", "")
     return InvalidConditionError(
         condition=shown(where), problem=problem, spark_condition=str(error.getCondition())
-    )
+    ).named(error)
 
 
 def missing_column(error: AnalysisException) -> str | None:

@@ -31,7 +31,7 @@ loaded = sys.modules.keys() - {"pyspark", "pyspark.errors"}
 print(sorted(name for name in loaded if name.split(".")[0] in forbidden))
 modules = (name for name, module in sys.modules.items() if not hasattr(module, "__path__"))
 ours = {name for name in modules if name.startswith("sparkdelta.")}
-allowed = ("sparkdelta.base.protocol.", "sparkdelta.exceptions", "sparkdelta.error_conditions")
+allowed = ("sparkdelta.base.protocol.", "sparkdelta.exceptions", "sparkdelta.error_")
 print(sorted(n for n in ours if not n.startswith(allowed) and not n.endswith("_rules")))
 """
 
