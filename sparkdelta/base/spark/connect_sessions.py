@@ -31,7 +31,7 @@ _MAX_KEPT = 4
 
 @dataclass(frozen=True)
 class _State:
-    """What a copy has of a user's session."""
+    """The part of a user's session that a copy has."""
 
     settings: frozenset[tuple[str, str]]
     changes: int
@@ -52,7 +52,7 @@ _kept: dict[str, list[tuple[_Kind, SparkSession]]] = {}
 """The sessions that wait, by the id of the user's session."""
 
 _changes: Counter[str] = Counter()
-"""How often sessions, by id, may have got other views, functions or files."""
+"""The number of times that a session, by its id, may have got other views, functions or files."""
 
 _watched: set[type] = set()
 _lock = threading.Lock()
