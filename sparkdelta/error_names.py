@@ -7,16 +7,8 @@ one, that and its SQLSTATE follow after ``=``; it counts in enabled sessions onl
 
 The lines below have the parameters, each with its value. Names in braces are fields of the error;
 ``statement``, the first keywords of the one that failed; or ``target``, its table, which is also
-``in_database``, without the catalog, and of which ``schema`` is the first part. After ``!`` stands
-the notation of a value:
-
-- names: ``n`` in backticks, ``p`` with dots, ``o`` of a column with dots
-- lists of names: ``k`` all, ``l`` in brackets, ``e`` their last parts, ``f`` and ``g`` the first
-  with and without backticks, ``z`` the number, ``w`` in lines
-- types: ``c`` in SQL, ``t`` in double quotes, too
-- texts: ``q`` in double quotes, ``v`` instead of single ones
-- times: ``j`` as Java writes it, ``s`` without fractions of a second, ``i`` an interval
-- operations: ``m`` of a condition of MERGE
+``in_database``, without the catalog, and of which ``schema`` is the first part. The notation of a
+value, one of `_NOTATIONS`, stands after a colon.
 """
 
 from __future__ import annotations
@@ -25,6 +17,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timezone
+from functools import cache
 from string import Formatter
 from typing import Any, NamedTuple
 
@@ -32,9 +25,9 @@ from sparkdelta.error_conditions import CONDITIONS
 
 _ENTRIES = r"""
 DELTA_TABLE_NOT_FOUND = DELTA_TABLE_ONLY_OPERATION 0AKDD | DESCRIBE_HISTORY
-    tableName={path!n} operation={statement}
+    tableName={path:quoted} operation={statement}
 DELTA_TABLE_NOT_FOUND = DELTA_MISSING_DELTA_TABLE 42P01 | DESCRIBE_DETAIL ALTER OPTIMIZE REORG VACUUM GENERATE DeltaTable
-    tableName={path!n}
+    tableName={path:quoted}
 DELTA_TABLE_NOT_FOUND = PATH_NOT_FOUND 42K03
     path={path}
 DELTA_VERSION_NOT_FOUND
@@ -42,9 +35,9 @@ DELTA_VERSION_NOT_FOUND
 DELTA_CANNOT_RESTORE_TABLE_VERSION
     version={version} startVersion={earliest} endVersion={latest}
 DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER
-    requestedTimestamp={timestamp!j} earliestTimestamp={earliest!j}
+    requestedTimestamp={timestamp:java_time} earliestTimestamp={earliest:java_time}
 DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER
-    requestedTimestamp={timestamp!j} latestTimestamp={latest!j}
+    requestedTimestamp={timestamp:java_time} latestTimestamp={latest:java_time}
 DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT
     configuredRetentionHours={least_hours}
 DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE
@@ -53,22 +46,22 @@ DELTA_INVALID_INVENTORY_SCHEMA
 DELTA_NO_COMMITS_FOUND
     logPath={path}/_delta_log
 DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION
-    userTimestamp={timestamp!j} commitTs={earliest!j} timestampString={earliest!s}
+    userTimestamp={timestamp:java_time} commitTs={earliest:java_time} timestampString={earliest:java_seconds}
 DELTA_TIMESTAMP_GREATER_THAN_COMMIT
-    providedTimestamp={timestamp!j} lastCommitTimestamp={latest!j} maximumTimestamp={latest!s}
+    providedTimestamp={timestamp:java_time} lastCommitTimestamp={latest:java_time} maximumTimestamp={latest:java_seconds}
 DELTA_TIMESTAMP_INVALID = INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT 42K0E | SELECT INSERT WITH
-    expr={value!v}
+    expr={value:requoted}
 DELTA_TIMESTAMP_INVALID
     expr={value}
 DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE
     timeTravelKey=versionAsOf
 DELTA_STATEMENT_SYNTAX = DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED 0AKDC | TRUNCATE
 DELTA_STATEMENT_SYNTAX = NOT_SUPPORTED_CHANGE_SAME_COLUMN 0A000 | -
-    table={target!n} fieldName={name!o}
+    table={target:quoted} fieldName={name:quoted_column}
 DELTA_STATEMENT_SYNTAX = DELTA_OPERATION_NOT_ALLOWED_DETAIL 0AKDC | -
-    operation=Bucketing tableName={in_database!n}
+    operation=Bucketing tableName={in_database:quoted}
 DELTA_STATEMENT_NOT_SUPPORTED = UNSUPPORTED_FEATURE.TABLE_OPERATION 0A000 | -
-    tableName={target!n} operation={operation}
+    tableName={target:quoted} operation={operation}
 DELTA_ILLEGAL_OPTION = UNSUPPORTED_TABLE_CHANGE 0A000 | ALTER
     message={problem}
 DELTA_ILLEGAL_OPTION
@@ -78,23 +71,23 @@ NOT_SUPPORTED_COMMAND_FOR_V2_TABLE
 DELTA_OPERATION_NOT_ALLOWED
     operation={operation}
 INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED
-    name={target!n}
+    name={target:quoted}
 DELTA_INSERT_COLUMN_ARITY_MISMATCH
-    tableName={target!p} columnName='not enough data columns' numColumns={expected} insertColumns={given}
+    tableName={target:dotted} columnName='not enough data columns' numColumns={expected} insertColumns={given}
 DELTA_TABLE_ALREADY_EXISTS | CLONE
-    tableName={target!n}
+    tableName={target:quoted}
 DELTA_TABLE_ALREADY_EXISTS = DELTA_PATH_EXISTS 42K04 | save
     path={path}
 DELTA_TABLE_ALREADY_EXISTS = TABLE_OR_VIEW_ALREADY_EXISTS 42P07
-    relationName={in_database!n}
+    relationName={in_database:quoted}
 DELTA_TABLE_LOCATION_MISMATCH
-    tableName={table} existingTableLocation={path!n} tableLocation={location!n}
+    tableName={table} existingTableLocation={path:quoted} tableLocation={location:quoted}
 DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE
-    identifier={path!n} location={location} config=spark.databricks.delta.legacy.allowAmbiguousPathsInCreateTable
+    identifier={path:quoted} location={location} config=spark.databricks.delta.legacy.allowAmbiguousPathsInCreateTable
 DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION
-    tableId={target!n} tableLocation={path}
+    tableId={target:quoted} tableLocation={path}
 DELTA_CONVERT_NON_PARQUET_TABLE
-    sourceName={source} tableId={source!n}.{table!n}
+    sourceName={source} tableId={source:quoted}.{table:quoted}
 DELTA_MISSING_PROVIDER_FOR_CONVERT
     path={identifier}
 DELTA_EMPTY_DIRECTORY
@@ -106,9 +99,9 @@ DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS
 DELTA_UNSUPPORTED_NON_EMPTY_CLONE
 DELTA_CLONE_WITH_ROW_TRACKING_WITHOUT_STATS
 DELTA_CANNOT_REPLACE_MISSING_TABLE | CLONE
-    tableName={in_database!p}
+    tableName={in_database:dotted}
 DELTA_CANNOT_REPLACE_MISSING_TABLE = TABLE_OR_VIEW_NOT_FOUND 42P01
-    relationName={in_database!n} searchPath=[{schema!n}]
+    relationName={in_database:quoted} searchPath=[{schema:quoted}]
 DELTA_UNKNOWN_CONFIGURATION
     config={property} disableCheckConfig=spark.databricks.delta.allowArbitraryProperties.enabled
 DELTA_CANNOT_RENAME_PATH
@@ -125,7 +118,7 @@ DELTA_CLUSTERING_WITH_ZORDER_BY
     zOrderBy={columns}
 DELTA_OPTIMIZE_FULL_NOT_SUPPORTED
 DELTA_UNSET_NON_EXISTENT_PROPERTY
-    property={property} tableName={target!n}
+    property={property} tableName={target:quoted}
 DELTA_ADD_CONSTRAINTS
 DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED
     tableFeature=clustering
@@ -200,9 +193,9 @@ DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED
 DELTA_ICEBERG_COMPAT_VIOLATION = DELTA_ICEBERG_COMPAT_VIOLATION.{violation} KD00E
     version={version}
 DELTA_UNSUPPORTED_TYPE_CHANGE_IN_SCHEMA
-    fieldName={field} fromType={from_type!c} toType={to_type!c}
+    fieldName={field} fromType={from_type:type} toType={to_type:type}
 DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED = DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED.PERSISTENT_DELETION_VECTORS_WITH_INCREMENTAL_MANIFEST_GENERATION 0A000
-    table={target!p}
+    table={target:dotted}
 DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS
 DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING
 DELTA_MODE_NOT_SUPPORTED
@@ -222,13 +215,13 @@ DELTA_FEATURE_DROP_DEPENDENT_FEATURE
     feature={feature} dependentFeatures={dependents}
 DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION
 DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD
-    truncateHistoryLogRetentionPeriod={retention!i}
+    truncateHistoryLogRetentionPeriod={retention:interval}
 DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD
     feature={feature} logRetentionPeriodKey=delta.logRetentionDuration
-    logRetentionPeriod={retention!i} truncateHistoryLogRetentionPeriod={short_retention!i}
+    logRetentionPeriod={retention:interval} truncateHistoryLogRetentionPeriod={short_retention:interval}
 DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST
     feature={feature} logRetentionPeriodKey=delta.logRetentionDuration
-    logRetentionPeriod={retention!i} truncateHistoryLogRetentionPeriod={short_retention!i}
+    logRetentionPeriod={retention:interval} truncateHistoryLogRetentionPeriod={short_retention:interval}
 DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL
     concurrentCommit=''
 DELTA_FEATURE_DROP_CHECKPOINT_FAILED
@@ -239,7 +232,7 @@ DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE
     oldMode={before} newMode={after}
 DELTA_SCHEMA_NOT_SET
 DELTA_READ_TABLE_WITHOUT_COLUMNS
-    tableName=`delta`.{path!n}
+    tableName=`delta`.{path:quoted}
 DELTA_SCHEMA_NOT_PROVIDED
 DELTA_UNSUPPORTED_DATA_TYPES
     dataTypeList='[{column}: {data_type}]' config=spark.databricks.delta.schema.typeCheck.enabled
@@ -247,15 +240,15 @@ DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE
     columName={column} dataType={data_type}
 DELTA_CANNOT_WRITE_EMPTY_SCHEMA = DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS 428GU
 DELTA_COLUMN_NOT_FOUND = UNRESOLVED_COLUMN.WITH_SUGGESTION 42703
-    objectName={column!o} proposal={available!k}
+    objectName={column:quoted_column} proposal={available:quoted_list}
 DELTA_PARTITION_COLUMN_NOT_FOUND
     columnName={column} schemaMap={available}
 DELTA_PARTITION_COLUMN_CAST_FAILED
     value={value} dataType={data_type} columnName={column}
 DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME
-    expectedColsSize={expected!z} expectedCols={expected!l} parsedColsSize={found!z} parsedCols={found!l} path={path}
+    expectedColsSize={expected:number} expectedCols={expected:bracketed_list} parsedColsSize={found:number} parsedCols={found:bracketed_list} path={path}
 DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME
-    expectedCol={expected!n} parsedCol={found!n} path={path}
+    expectedCol={expected:quoted} parsedCol={found:quoted} path={path}
 DELTA_FAILED_CAST_PARTITION_VALUE
     value={value} dataType={data_type}
 DELTA_FAILED_MERGE_SCHEMA_FILE
@@ -271,7 +264,7 @@ DELTA_UDF_IN_CHECK_CONSTRAINT
 DELTA_AGGREGATE_IN_GENERATED_COLUMN
     sqlExpr={expression}
 DELTA_AGGREGATE_IN_CHECK_CONSTRAINT = INVALID_WHERE_CONDITION 42903 | ALTER
-    condition={expression!q} expressionList={expression}
+    condition={expression:double_quoted} expressionList={expression}
 DELTA_AGGREGATE_IN_CHECK_CONSTRAINT
     sqlExpr={expression}
 DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN
@@ -281,7 +274,7 @@ DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT
 DELTA_NON_BOOLEAN_CHECK_CONSTRAINT
     name={name} expr={expression}
 DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH
-    columnName={column} expressionType={expression_type!c} columnType={column_type!c}
+    columnName={column} expressionType={expression_type:type} columnType={column_type:type}
 DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION = ALL_PARTITION_COLUMNS_NOT_ALLOWED KD005 | CREATE REPLACE
 DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION
 DELTA_UNSUPPORTED_RENAME_COLUMN
@@ -289,11 +282,11 @@ DELTA_UNSUPPORTED_RENAME_COLUMN
 DELTA_UNSUPPORTED_DROP_COLUMN
     advice="\nPlease enable Column Mapping on your Delta table with mapping mode 'name'.\nYou can use one of the following commands.\n\nALTER TABLE table_name SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')\n\nNote, if your table is not on the required protocol version it will be upgraded.\nColumn mapping requires at least protocol (2, 5)\n"
 DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP = CANNOT_UPDATE_FIELD.STRUCT_TYPE 0A000 | -
-    table={target!n} fieldName={column!o}
+    table={target:quoted} fieldName={column:quoted_column}
 DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP = NOT_SUPPORTED_CHANGE_COLUMN 0A000 | -
-    originType={before!t} originName={column!o} table={target!n} newType={after!t} newName={column!o}
+    originType={before:quoted_type} originName={column:quoted_column} table={target:quoted} newType={after:quoted_type} newName={column:quoted_column}
 DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP
-    fieldPath={column} oldField={before!c} newField={after!c}
+    fieldPath={column} oldField={before:type} newField={after:type}
 DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP
     details={problem}
 DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN
@@ -303,25 +296,25 @@ DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN
 DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA
     schema={schema}
 DELTA_ADD_COLUMN_PARENT_NOT_STRUCT = INVALID_FIELD_NAME 42000
-    fieldName={column!o}.{name!n} path={column!o}
+    fieldName={column:quoted_column}.{name:quoted} path={column:quoted_column}
 DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE
     columnName={column} generatedColumns='{name} -> {expression}'
 DELTA_CONSTRAINT_DATA_TYPE_MISMATCH
-    columnName={column} columnType={column_type!c} dataType={data_type!c} constraints={constraints}
+    columnName={column} columnType={column_type:type} dataType={data_type:type} constraints={constraints}
 DELTA_GENERATED_COLUMNS_DATA_TYPE_MISMATCH
-    columnName={column} columnType={column_type!c} dataType={data_type!c}
+    columnName={column} columnType={column_type:type} dataType={data_type:type}
     generatedColumns={generated_columns}
 DELTA_CONSTRAINT_ALREADY_EXISTS
     constraintName={name} oldConstraint={expression}
 DELTA_CONSTRAINT_DOES_NOT_EXIST
-    constraintName={name} tableName={in_database!n}
+    constraintName={name} tableName={in_database:quoted}
     config=spark.databricks.delta.constraints.assumesDropIfExists.enabled confValue=true
 DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN
 DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED
 DELTA_NON_PARTITION_COLUMN_REFERENCE
     columnName={column} columnList={available}
 DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE
-    tableName={target!p}
+    tableName={target:dotted}
 DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_COLUMN
     badCols=[{column}]
 DELTA_ZORDERING_ON_PARTITION_COLUMN
@@ -333,9 +326,9 @@ DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
 DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS
     columnList=[{columns}]
 DELTA_DUPLICATE_COLUMNS_FOUND = COLUMN_ALREADY_EXISTS 42711 | CREATE REPLACE ALTER
-    columnName={columns!f}
+    columnName={columns:first_quoted}
 DELTA_DUPLICATE_COLUMNS_FOUND = DELTA_DUPLICATE_COLUMNS_FOUND.DATA 42711
-    duplicateCols={columns!g}
+    duplicateCols={columns:first}
 DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING
     invalidColumnNames={column}
 DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES
@@ -346,24 +339,24 @@ DELTA_FAILED_TO_MERGE_FIELDS
 DELTA_UNIVERSAL_FORMAT_VIOLATION
     format=iceberg violation='Requires IcebergCompat to be explicitly enabled in order for Universal Format (Iceberg) to be enabled on an existing table. Supported versions are IcebergCompatV1 and IcebergCompatV2.'
 CANNOT_UP_CAST_DATATYPE
-    expression={column} sourceType={row_type!t} targetType={table_type!t}
+    expression={column} sourceType={row_type:quoted_type} targetType={table_type:quoted_type}
     details='The type path of the target object is:\n\nYou can either add an explicit cast to the input data or choose a higher precision type of the field in the target object'
 DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED = INVALID_NON_DETERMINISTIC_EXPRESSIONS 42K0E | DELETE UPDATE
     sqlExprs='"({condition})"'
 DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED
-    operation={operation!m} expression={condition}
+    operation={operation:merge_condition} expression={condition}
 DELTA_UNSUPPORTED_SUBQUERY
-    operation={operation!m} cond={condition}
+    operation={operation:merge_condition} cond={condition}
 DELTA_MISSING_SET_COLUMN = FIELD_NOT_FOUND 42704
-    fieldName={column!e} fields={available!e}
+    fieldName={column:quoted_last_parts} fields={available:quoted_last_parts}
 DELTA_CONFLICT_SET_COLUMN
-    columnList={columns!l}
+    columnList={columns:bracketed_list}
 DELTA_UNSUPPORTED_FIELD_UPDATE_NON_STRUCT = INVALID_EXTRACT_BASE_FIELD_TYPE 42000
-    base={column!q} other={data_type!t}
+    base={column:double_quoted} other={data_type:quoted_type}
 DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION = DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION 42K09 | -
-    srcType={value_type!t} targetType={column_type!t} sqlExpr={column!q}
+    srcType={value_type:quoted_type} targetType={column_type:quoted_type} sqlExpr={column:double_quoted}
 DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION = DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION 42K09 | -
-    srcType={value_type!t} targetType={column_type!t} functionNames=`UNIX_DATE` sqlExpr={column!q}
+    srcType={value_type:quoted_type} targetType={column_type:quoted_type} functionNames=`UNIX_DATE` sqlExpr={column:double_quoted}
 DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION
     fromCatalog={value_type} toCatalog={column_type}
 DELTA_MERGE_MISSING_WHEN = MERGE_WITHOUT_WHEN 42601
@@ -377,17 +370,17 @@ DELTA_MERGE_UNRESOLVED_EXPRESSION
     sqlExpr={column} clause={clause} cols={available}
 DELTA_DUPLICATE_COLUMNS_ON_INSERT
 DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION
-    operation='INSERT clause of MERGE operation' fieldName={column!o}
+    operation='INSERT clause of MERGE operation' fieldName={column:quoted_column}
 DELTA_MERGE_ADD_VOID_COLUMN
-    newColumn={column!n}
+    newColumn={column:quoted}
 DELTA_AGGREGATION_NOT_SUPPORTED = UNSUPPORTED_EXPR_FOR_OPERATOR 42K0E | DELETE UPDATE
-    invalidExprSqls={condition!q}
+    invalidExprSqls={condition:double_quoted}
 DELTA_AGGREGATION_NOT_SUPPORTED
-    operation={operation!m} predicate={condition}
+    operation={operation:merge_condition} predicate={condition}
 DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE
-    columnName={column} constraints={constraints!w}
+    columnName={column} constraints={constraints:lines}
 DELTA_NEW_CHECK_CONSTRAINT_VIOLATION
-    numRows={num_rows} tableName={target!p} checkConstraint={expression}
+    numRows={num_rows} tableName={target:dotted} checkConstraint={expression}
 DELTA_NOT_NULL_CONSTRAINT_VIOLATED
     columnName={column}
 DELTA_MISSING_NOT_NULL_COLUMN_VALUE = DELTA_INSERT_COLUMN_MISMATCH 42802 | INSERT
@@ -397,12 +390,12 @@ DELTA_MISSING_NOT_NULL_COLUMN_VALUE
 DELTA_VIOLATE_CONSTRAINT_WITH_VALUES
     constraintName={constraint} expression={expression} values={row}
 DELTA_CAST_OVERFLOW_IN_TABLE_WRITE
-    sourceType={row_type!t} targetType={table_type!t} columnName={column!n}
+    sourceType={row_type:quoted_type} targetType={table_type:quoted_type} columnName={column:quoted}
     storeAssignmentPolicyFlag=spark.sql.storeAssignmentPolicy
     updateAndMergeCastingFollowsAnsiEnabledFlag=spark.databricks.delta.updateAndMergeCastingFollowsAnsiEnabledFlag
     ansiEnabledFlag=spark.sql.ansi.enabled
 DELTA_CAST_INVALID_INPUT = CAST_INVALID_INPUT 22018
-    expression="'{value}'" sourceType={row_type!t} targetType={table_type!t}
+    expression="'{value}'" sourceType={row_type:quoted_type} targetType={table_type:quoted_type}
     ansiConfig='"spark.sql.ansi.enabled"'
 DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
     colName={column}
@@ -417,19 +410,19 @@ DELTA_NUM_RECORDS_MISMATCH
 DELTA_CANNOT_MODIFY_APPEND_ONLY
     table_name=null config=delta.appendOnly
 DELTA_CONCURRENT_APPEND = DELTA_CONCURRENT_APPEND.WITHOUT_HINT 2D521
-    operation={operation} tableName={target!p} version={version}
+    operation={operation} tableName={target:dotted} version={version}
     docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_CONCURRENT_DELETE_READ = DELTA_CONCURRENT_DELETE_READ.WITHOUT_HINT 2D521
-    operation={operation} tableName={target!p} version={version}
+    operation={operation} tableName={target:dotted} version={version}
     docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_CONCURRENT_DELETE_DELETE = DELTA_CONCURRENT_DELETE_DELETE.WITHOUT_HINT 2D521
-    operation={operation} tableName={target!p} version={version}
+    operation={operation} tableName={target:dotted} version={version}
     docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_CONCURRENT_WRITE
 DELTA_CONCURRENT_TRANSACTION
 DELTA_PROTOCOL_CHANGED
 DELTA_METADATA_CHANGED
-    tableName={target!p} conflictingCommit='version {version} ({operation})' docLink=https://docs.delta.io/latest/concurrency-control.html
+    tableName={target:dotted} conflictingCommit='version {version} ({operation})' docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_FAILED_READ_FILE_FOOTER
     currentFile={path}
 DELTA_VERSIONS_NOT_CONTIGUOUS
@@ -543,7 +536,7 @@ def names_in_delta_spark(
     keywords = str(fields.get("operation") or statement).split()
     matching = (
         entry
-        for entry in ENTRIES.get(error_class, ())
+        for entry in _entries_of(error_class)
         if (
             entry.condition == condition
             if condition
@@ -562,14 +555,14 @@ def names_in_delta_spark(
 
 def has_names(error_class: str, condition: str) -> bool:
     """Return True if there is an entry for a condition of delta-spark's."""
-    return any(entry.condition == condition for entry in ENTRIES.get(error_class, ()))
+    return any(entry.condition == condition for entry in _entries_of(error_class))
 
 
 def parameters_in_delta_spark(
     error_class: str, fields: Mapping[str, object]
 ) -> dict[str, str] | None:
     """Return the parameters of an error, if delta-spark has the same condition."""
-    entry = next((each for each in ENTRIES.get(error_class, ()) if each.condition is None), None)
+    entry = next((each for each in _entries_of(error_class) if each.condition is None), None)
     return None if entry is None else _parameters(entry, fields)
 
 
@@ -630,35 +623,35 @@ def _condition_of_merge(operation: str) -> str:
 
 
 _NOTATIONS: Mapping[str, Callable[[Any], str]] = {
-    "c": sql_type,
-    "e": lambda names: ", ".join(_quoted([name.split(".")[-1] for name in _items(names)])),
-    "f": lambda names: _quoted(_items(names))[0].lower(),
-    "g": lambda names: _items(names)[0].lower(),
-    "i": lambda text: text.removeprefix("interval "),
-    "j": _java_time,
-    "k": lambda names: ", ".join(_quoted(_items(names))),
-    "l": lambda names: f"[{', '.join(_quoted(_items(names)))}]",
-    "m": _condition_of_merge,
-    "n": lambda names: ".".join(_quoted(names)),
-    "o": lambda column: ".".join(_quoted(column.split("."))),
-    "p": lambda names: ".".join(_parts(names)),
-    "q": lambda text: f'"{text}"',
-    "s": lambda time: _java_time(time).partition(".")[0],
-    "t": lambda text: f'"{sql_type(text)}"',
-    "v": lambda text: '"{}"'.format(text.strip("'")),
-    "w": "\n".join,
-    "z": lambda items: str(len(_items(items))),
+    "type": sql_type,
+    "quoted_last_parts": lambda names: ", ".join(
+        _quoted([name.split(".")[-1] for name in _items(names)])
+    ),
+    "first_quoted": lambda names: _quoted(_items(names))[0].lower(),
+    "first": lambda names: _items(names)[0].lower(),
+    "interval": lambda text: text.removeprefix("interval "),
+    "java_time": _java_time,
+    "quoted_list": lambda names: ", ".join(_quoted(_items(names))),
+    "bracketed_list": lambda names: f"[{', '.join(_quoted(_items(names)))}]",
+    "merge_condition": _condition_of_merge,
+    "quoted": lambda names: ".".join(_quoted(names)),
+    "quoted_column": lambda column: ".".join(_quoted(column.split("."))),
+    "dotted": lambda names: ".".join(_parts(names)),
+    "double_quoted": lambda text: f'"{text}"',
+    "java_seconds": lambda time: _java_time(time).partition(".")[0],
+    "quoted_type": lambda text: f'"{sql_type(text)}"',
+    "requoted": lambda text: '"{}"'.format(text.strip("'")),
+    "lines": "\n".join,
+    "number": lambda items: str(len(_items(items))),
 }
 
 
 class _Values(Formatter):
     """The formatter of parameters."""
 
-    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ARG002
-        return text_of(value)
-
-    def convert_field(self, value: Any, conversion: Any) -> Any:
-        return value if conversion is None or value is None else _NOTATIONS[conversion](value)
+    def format_field(self, value: Any, format_spec: str) -> str:
+        is_plain = value is None or not format_spec
+        return text_of(value if is_plain else _NOTATIONS[format_spec](value))
 
 
 _VALUES = _Values()
@@ -678,7 +671,13 @@ def _parameters(
     return {key: _VALUES.vformat(text, (), values) for key, text in entry.parameters.items()}
 
 
-def _entries() -> dict[str, list[_Entry]]:
+def _entries_of(error_class: str) -> Sequence[_Entry]:
+    return entries_by_condition().get(error_class, ())
+
+
+@cache
+def entries_by_condition() -> dict[str, list[_Entry]]:
+    """Return the entries of each condition of ours, in their order."""
     entries: dict[str, list[_Entry]] = {}
     for head, lines in re.findall(r"^(\w.*)\n((?:    .*\n)*)", _ENTRIES, re.MULTILINE):
         names, _, statements = head.partition(" | ")
@@ -689,7 +688,3 @@ def _entries() -> dict[str, list[_Entry]]:
         entry = _Entry(other or None, sql_state or None, tuple(statements.split()), parameters)
         entries.setdefault(condition, []).append(entry)
     return entries
-
-
-ENTRIES = _entries()
-"""The entries of each condition, in their order."""

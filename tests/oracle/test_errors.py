@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sparkdelta.error_names import ENTRIES
+from sparkdelta.error_names import entries_by_condition
 from tests.oracle.error_names import are_same, names_of
 from tests.support.delta_spark import DeltaSpark
 
@@ -300,7 +300,7 @@ def test_the_entries_have_the_parameters_of_delta_spark(delta_spark: DeltaSpark)
     known = delta_spark.run("tests.oracle.test_errors:known_parameters")
     different = {
         condition
-        for ours, entries in ENTRIES.items()
+        for ours, entries in entries_by_condition().items()
         for condition, parameters in ((each.condition or ours, each.parameters) for each in entries)
         if "{" not in condition and set(known.get(condition, ())) != parameters.keys()
     }
