@@ -12,6 +12,8 @@ recognize its text.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import datetime, timezone
 from string import Formatter
 from typing import NamedTuple
 
@@ -785,3 +787,14 @@ def _conditions() -> dict[str, Condition]:
 
 
 CONDITIONS = _conditions()
+
+
+def text_of(value: object) -> str:
+    """Return a field of an error as its message shows it."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return ", ".join(map(str, value))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    return str(value)

@@ -16,12 +16,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime
 from functools import cache
 from string import Formatter
 from typing import Any, NamedTuple
 
-from sparkdelta.error_conditions import CONDITIONS
+from sparkdelta.error_conditions import CONDITIONS, text_of
 
 _ENTRIES = r"""
 DELTA_TABLE_NOT_FOUND = DELTA_TABLE_ONLY_OPERATION 0AKDD | DESCRIBE_HISTORY
@@ -571,17 +571,6 @@ def _is_of(keywords: Sequence[str], statements: Sequence[str]) -> bool:
     return any(
         list(keywords[: len(words)]) == words for words in (each.split("_") for each in statements)
     )
-
-
-def text_of(value: object) -> str:
-    """Return a field of an error as its message shows it."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return ", ".join(map(str, value))
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-    return str(value)
 
 
 def _parts(value: Any) -> Sequence[str]:

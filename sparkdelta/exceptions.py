@@ -44,14 +44,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyspark import errors
 from pyspark.errors import PySparkException
 
-from sparkdelta.error_conditions import CONDITIONS
-from sparkdelta.error_names import (
-    ErrorNames,
-    has_names,
-    names_in_delta_spark,
-    parameters_in_delta_spark,
-    text_of,
-)
+from sparkdelta.error_conditions import CONDITIONS, text_of
+
+if TYPE_CHECKING:  # workers, which get the code of errors, have no need of delta-spark's names
+    from sparkdelta.error_names import ErrorNames
 
 Error = TypeVar("Error", bound="DeltaError")
 
@@ -129,6 +125,8 @@ class DeltaError(PySparkException):
             The condition's parameters, or, if `error_names` has an entry for it, more fields for
             the values there.
         """
+        from sparkdelta.error_names import ErrorNames, has_names
+
         if isinstance(names, str):
             has_entry = has_names(self.error_class, names)
             self._special_names = (
@@ -155,6 +153,8 @@ class DeltaError(PySparkException):
         table
             The name of its table.
         """
+        from sparkdelta.error_names import ErrorNames, names_in_delta_spark
+
         if self._names is not None:
             return
         special = self._special_names
@@ -193,6 +193,8 @@ class DeltaError(PySparkException):
         return self.sql_state if self._names is None else self._names.sql_state
 
     def getMessageParameters(self) -> dict[str, str]:
+        from sparkdelta.error_names import ErrorNames, parameters_in_delta_spark
+
         if self._names is not None:
             return dict(self._names.parameters)
         special = self._special_names

@@ -31,6 +31,13 @@ def is_query(command: Any) -> bool:
     return bool(_QUERY.match(text)) and "INSERT" not in text  # as in WITH ... INSERT
 
 
+def starts_stream(plan: Any) -> bool:
+    """Return True for the start of a streaming query."""
+    is_command = plan.WhichOneof("op_type") == "command"
+    kind = "write_stream_operation_start"
+    return bool(is_command and plan.command.WhichOneof("command_type") == kind)
+
+
 def may_change_session(plan: Any) -> bool:
     """Return True if a session may have other views, functions or variables, or another current
     database, after a plan has run in it.

@@ -7,6 +7,7 @@ seconds longer in a new one. So sessions of reads and writes are kept until the 
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.base.spark.connect_commands import may_change_session
+from sparkdelta.base.spark.connect_commands import may_change_session, starts_stream
 from sparkdelta.base.spark.library_sessions import ESCAPED_LITERALS, TIME_ZONE
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
@@ -54,6 +55,12 @@ _kept: dict[str, list[tuple[_Kind, SparkSession]]] = {}
 _changes: Counter[str] = Counter()
 """The number of times that a session, by its id, may have got other views, functions or files."""
 
+_shared: set[str] = set()
+"""The ids of sessions that processes of the server may change, too: functions of streams."""
+
+_IN_SERVER = "SPARK_CONNECT_LOCAL_URL"
+"""A variable of these processes."""
+
 _watched: set[type] = set()
 _lock = threading.Lock()
 
@@ -85,7 +92,8 @@ def connect_copy(spark: SparkSession) -> Iterator[SparkSession]:
     user: Any = spark
     _watch(type(user.client))
     changes = _changes[user.session_id]  # before the settings: a change meanwhile counts
-    kind = _State(frozenset(user.conf.getAll.items()), changes)
+    is_shared = user.session_id in _shared or _IN_SERVER in os.environ
+    kind = None if is_shared else _State(frozenset(user.conf.getAll.items()), changes)
     with _session(spark, kind, user.cloneSession, {}) as copy:
         _copies.add(copy)
         yield copy
@@ -204,6 +212,8 @@ def _watch(clients: Any) -> None:
 
     @contextmanager
     def counted(request: Any) -> Iterator[None]:
+        if starts_stream(request.plan):
+            _shared.add(request.session_id)
         changes = may_change_session(request.plan)
         _changes[request.session_id] += changes
         try:
@@ -230,6 +240,8 @@ def _watch(clients: Any) -> None:
     def watched_release(client: Any) -> None:
         with _lock:
             ours = _kept.pop(client._session_id, [])
+            _changes.pop(client._session_id, None)
+            _shared.discard(client._session_id)
         for _, session in ours:
             _release(session)
         release(client)

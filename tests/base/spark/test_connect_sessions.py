@@ -121,6 +121,21 @@ def test_a_copy_is_used_again_until_its_original_changes(user: SparkSession) -> 
         assert waiting(user) == [first], "copies of an earlier state are released"
 
 
+def test_a_session_that_functions_of_streams_may_change_is_copied_each_time(
+    user: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not hasattr(user, "cloneSession"):
+        pytest.skip("Spark has no copies of sessions before 4.2")
+    with monkeypatch.context() as process:
+        process.setenv("SPARK_CONNECT_LOCAL_URL", "sc://localhost")  # as in their processes
+        assert id_of_copy(user) != id_of_copy(user)
+    assert id_of_copy(user) == id_of_copy(user)
+    rates = user.readStream.format("rate").load()
+    query = rates.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    query.stop()
+    assert id_of_copy(user) != id_of_copy(user)
+
+
 def test_writes_see_what_the_session_is_now(user: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     write_delta(user.range(2).selectExpr("id", "current_timestamp() AS t"), path)
