@@ -110,7 +110,7 @@ class JvmScans(JvmSession):
         )
         return rebound_rows(ClassicDataFrame(loaded, self.spark), self.spark)
 
-    def copy_hadoop_settings(self, sibling: SparkSession, others: Set[str]) -> None:
+    def _copy_hadoop_settings(self, sibling: SparkSession, others: Set[str]) -> None:
         """Copy the session's Hadoop settings to another session, and some other settings."""
         copy_hadoop_settings(self.spark, sibling._jsparkSession, others)
 

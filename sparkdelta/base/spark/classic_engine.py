@@ -196,7 +196,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         the user's Hadoop settings and number of shuffle partitions.
         """
         sibling = _sibling(self.spark, LOG_SETTINGS)
-        self.copy_hadoop_settings(sibling, {SHUFFLE_PARTITIONS})
+        self._copy_hadoop_settings(sibling, {SHUFFLE_PARTITIONS})
         before = SparkSession.getActiveSession()
         try:
             yield sibling

@@ -25,12 +25,15 @@ from sparkdelta.base.protocol.log_files import (
     listing_prefix,
 )
 from sparkdelta.base.spark.driver import read_row, read_rows
-from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import FileEntry, LogStore
 from sparkdelta.operations.checkpoint.checkpoint_contents import CheckpointContents
 from sparkdelta.operations.checkpoint.checkpoint_row_frames import checkpoint_rows
 from sparkdelta.operations.checkpoint.sidecar_files import Sidecars, verify
-from sparkdelta.table.checkpoint.checkpoint_footers import count_actions, read_metadata
+from sparkdelta.table.checkpoint.checkpoint_footers import (
+    count_actions,
+    read_metadata,
+    reads_footers,
+)
 from sparkdelta.table.checkpoint.checkpoint_kind_rules import CheckpointKind
 from sparkdelta.table.checkpoint.checkpoint_layout_frames import in_one_file
 from sparkdelta.table.checkpoint.sidecar_summary_frames import counted_type, counts
@@ -225,10 +228,10 @@ def _schema(columns: StructType) -> dict[str, object]:
 
 def _counts(stage: Staging, contents: CheckpointContents, file: FileEntry) -> tuple[int, int, int]:
     """Return the numbers of rows, adds and removes in a written file, by its footer if possible."""
-    if engine_of(stage.spark).can("see plans"):  # else a part of a file cannot be read
+    if reads_footers(stage.spark):
         name, kind = f"{stage.name}/{_PART}/{file.name}", LogFileKind.CLASSIC_CHECKPOINT
         written = LogFile(name, kind, contents.snapshot.version, file.size_bytes)
-        footer = read_metadata(stage.store, written)
+        footer = read_metadata(stage.store, written, written.version)
         known = count_actions(footer)
         if {"add", "remove"} <= known.keys():
             return footer.num_rows, known["add"], known["remove"]

@@ -17,13 +17,15 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.parquet.footer_rules import TAIL_BYTES
 from sparkdelta.base.protocol.column_names import stored_name_key
-from sparkdelta.base.protocol.log_files import LogFile
+from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.schema.action_schemas import ACTIONS
 from sparkdelta.base.schema.table_schema import as_nullable
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore, in_parallel
 from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import LogFileNotFoundError, MalformedLogFileError
@@ -96,10 +98,21 @@ class RecentFooters:
             self._footers.keep((store.table_root, checkpoint.files), footers)
 
 
-def read_footers(store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters:
-    """Read the footers of a checkpoint's own files, which are Parquet, without a Spark job."""
+def reads_footers(spark: SparkSession) -> bool:
+    """Return True if footers cost no job: a Spark Connect client cannot read a part of a file."""
+    return engine_of(spark).can("see plans")
+
+
+def read_footers(store: LogStore, checkpoint: Checkpoint, version: Version) -> CheckpointFooters:
+    """Read the footers of a checkpoint's own files, which are Parquet, without a Spark job.
+
+    Parameters
+    ----------
+    version
+        The one that is read, for error messages.
+    """
     columns, counts, schemas = [], [], []
-    for metadata in in_parallel(lambda file: read_metadata(store, file), checkpoint.files):
+    for metadata in in_parallel(lambda file: read_metadata(store, file, version), checkpoint.files):
         leaves = _leaves(metadata)
         columns.append(frozenset(leaf.partition(".")[0] for leaf in leaves))
         counts.append(count_actions(metadata))
@@ -112,8 +125,8 @@ def read_footers(store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters:
     return CheckpointFooters(tuple(columns), totals, schemas[0] and schemas[0].decode())
 
 
-def read_metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:
-    """Read the footer of a Parquet file of the log, without a Spark job."""
+def read_metadata(store: LogStore, file: LogFile, version: Version) -> pq.FileMetaData:
+    """Read the footer of a Parquet file of the log, as `read_footers` does."""
     try:
         tail = store.read_from(file.name, max(0, file.size_bytes - _FIRST_BYTES))
         size = int.from_bytes(tail[-TAIL_BYTES:-4], "little") + TAIL_BYTES
@@ -121,7 +134,7 @@ def read_metadata(store: LogStore, file: LogFile) -> pq.FileMetaData:
             tail = store.read_from(file.name, file.size_bytes - size)
     except FileNotFoundError as error:
         root, name = store.table_root, str(error.filename)
-        raise LogFileNotFoundError(path=root, version=file.version, file=name) from error
+        raise LogFileNotFoundError(path=root, version=version, file=name) from error
     try:
         return pq.read_metadata(pa.BufferReader(tail))
     except (pa.ArrowException, OSError) as error:

@@ -22,11 +22,11 @@ from sparkdelta.base.schema.action_schemas import ADD
 from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.local_data import arrow_frame
-from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.table.checkpoint.checkpoint_footers import (
     CheckpointFooters,
     RecentFooters,
     read_footers,
+    reads_footers,
 )
 from sparkdelta.table.checkpoint.sidecar_skipping_frames import SidecarSkipping
 from sparkdelta.table.checkpoint.sidecar_summary_frames import counted_type, counts
@@ -191,9 +191,9 @@ class CheckpointReader:
         footers = _recent_footers.find(store, checkpoint)
         if footers is not None:
             return footers
-        if engine_of(self.reader.spark).can("see plans"):
-            footers = read_footers(store, checkpoint)
-        else:  # its client cannot read a part of a file
+        if reads_footers(self.reader.spark):
+            footers = read_footers(store, checkpoint, self.version)
+        else:
             names = [file.name for file in checkpoint.files]
             schema = self.reader.parquet_schema(*names, version=self.version)
             columns = frozenset(stored_name_key(name) for name in schema.names)
@@ -219,7 +219,7 @@ class CheckpointReader:
 
     def _driver_footers(self) -> CheckpointFooters | None:
         """Return the `checked_footers`; None if they would cost a job."""
-        return self.checked_footers() if engine_of(self.reader.spark).can("see plans") else None
+        return self.checked_footers() if reads_footers(self.reader.spark) else None
 
     def stored_add_type(self) -> StructType | None:
         """Return the type of `add` in the checkpoint's Parquet files.

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
+from sparkdelta.base.spark.row_groups import grouped
 
 _PATH, _DV, _IS_ADD, _PATH_ADDED, _HASH = "_path", "_dv", "_is_add", "_path_added", "_hash"
 _SUPERSEDED_ADD = f"({_DV} = c{_DV} OR {_IS_ADD})"
@@ -102,10 +103,10 @@ def _identified(keyed: DataFrame) -> DataFrame:
 
 def contradicting_commits(actions: DataFrame, *, table_root: str) -> DataFrame:
     """Return the versions (version LONG) with an add and a remove of the same logical file."""
+    identified = _identified(keyed_file_actions(actions, table_root=table_root, is_local=True))
+    kinds = F.count_distinct(_IS_ADD).alias("kinds")
     return (
-        _identified(keyed_file_actions(actions, table_root=table_root, is_local=True))
-        .groupBy("version", _PATH, _DV)
-        .agg(F.count_distinct(_IS_ADD).alias("kinds"))
+        grouped(identified, ["version", _PATH, _DV], kinds)
         .filter("kinds > 1")
         .select("version")
         .distinct()
