@@ -135,6 +135,20 @@ def test_frames_of_arrow_tables_are_made_in_one_place() -> None:
     assert makers == {"sparkdelta/base/spark/local_data.py"}
 
 
+def test_groups_keep_the_columns_that_they_are_grouped_by() -> None:
+    """`spark.sql.retainGroupColumns` may be false: `grouped` puts them among the aggregates."""
+    users = {
+        _name(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "groupBy"
+        and node.args
+    }
+    assert users == {"sparkdelta/base/spark/row_groups.py"}
+
+
 def test_only_one_room_knows_the_jvm() -> None:
     users = {_name(path) for path in MODULES if any(n.attr in JVM for n in _attributes(path))}
     assert all(name.startswith(JVM_ROOM) for name in users), users

@@ -45,8 +45,11 @@ def changed_by_row_id(rows: DataFrame, fields: Iterable[StructField]) -> DataFra
     """
     fields = [*fields]
     row = f"struct({', '.join(quoted(field.name) for field in fields)})"
-    sides = rows.groupBy(ROW_ID).agg(
-        _side(ChangeType.DELETE, row, _BEFORE), _side(ChangeType.INSERT, row, _AFTER)
+    sides = grouped(
+        rows,
+        [ROW_ID],
+        _side(ChangeType.DELETE, row, _BEFORE),
+        _side(ChangeType.INSERT, row, _AFTER),
     )
     before, after = quoted(_BEFORE), quoted(_AFTER)
     images = [

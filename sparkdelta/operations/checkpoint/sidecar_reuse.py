@@ -21,6 +21,7 @@ from sparkdelta.base.schema.statistics_frames import parsed_statistics
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.operations.checkpoint.checkpoint_contents import (
     REMOVES_PER_SIDECAR,
     CheckpointContents,
@@ -92,7 +93,7 @@ def _touched(contents: CheckpointContents, known: KnownSidecars) -> tuple[set[st
         for action, sidecars in candidates.items()
         if sidecars
     ]
-    found = reduce(DataFrame.unionAll, changes, added).groupBy("file").agg(F.sum("more_live"))
+    found = grouped(reduce(DataFrame.unionAll, changes, added), ["file"], F.sum("more_live"))
     rows = _read(contents, found)
     return {file for file, _ in rows if file}, sum(more_live for _, more_live in rows)
 

@@ -18,6 +18,7 @@ from sparkdelta.base.protocol.z_cubes import CLUSTERING_PROVIDER, ZCUBE_COLUMNS,
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.driver import read_row
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
@@ -76,7 +77,9 @@ def files_to_cluster(
         (has_others | is_foreign).alias(_IS_OTHER),
         (F.col("size") * (1 - F.coalesce(gone, F.lit(0)))).alias(_LIVE_BYTES),
     )
-    cubes = described.groupBy(_CUBE, _IS_OTHER).agg(
+    cubes = grouped(
+        described,
+        [_CUBE, _IS_OTHER],
         F.count("*").alias("files"),
         F.sum("size").alias("bytes"),
         (F.sum(_LIVE_BYTES) >= min_cube_bytes).alias("is_stable"),

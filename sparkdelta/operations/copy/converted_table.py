@@ -30,6 +30,7 @@ from sparkdelta.base.schema.partition_value_frames import is_invalid_partition_v
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.schema.type_folds import parts_together, with_parts
 from sparkdelta.base.spark.driver import read_row, read_rows
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.spark_errors import SPARK_ERRORS
 from sparkdelta.base.spark.worker_python import worker_python
@@ -171,7 +172,7 @@ def _names(schema: StructType) -> tuple[str, ...]:
 def _inferred_partition(files: DataFrame) -> StructType:
     """Return the partition columns that all files have, with types that fit all of their values."""
     rows = read_rows(
-        files.groupBy("names").agg(F.min("path").alias("path")).orderBy("path").limit(2),
+        grouped(files, ["names"], F.min("path").alias("path")).orderBy("path").limit(2),
         what="partition columns of files",
         bound=2,
     )
@@ -227,7 +228,7 @@ def _is_invalid(index: int, column: StructField) -> str:
 
 def _merged_schema(files: DataFrame) -> StructType:
     rows = read_rows(
-        files.groupBy("schema").agg(F.min("path").alias("path")),
+        grouped(files, ["schema"], F.min("path").alias("path")),
         what="schemas of files",
         bound=MAX_SCHEMAS,
     )

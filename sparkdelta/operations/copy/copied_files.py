@@ -25,6 +25,7 @@ from sparkdelta.base.schema.file_key_frames import (
 )
 from sparkdelta.base.schema.sql_text import from_json_text
 from sparkdelta.base.spark.driver import read_row
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
@@ -133,7 +134,7 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
             "*", nothing.alias(COPY), nothing.alias("copy_vector"), F.lit(False).alias(_IS_KEPT)
         )
     own_vector = deletion_vector_id("deletionVector")
-    copies = (
+    marked = (
         target.add_files()
         .filter(f"NOT {is_absolute('path')}")
         .selectExpr(
@@ -142,9 +143,8 @@ def _plan(source: Snapshot, target: Snapshot | None) -> DataFrame:
             f"tags['{VECTOR_TAG}'] AS vectors, baseRowId, defaultRowCommitVersion) AS found",
         )
         .filter("copied_file IS NOT NULL")
-        .groupBy("copied_file")
-        .agg(F.min("found").alias("found"))
     )
+    copies = grouped(marked, ["copied_file"], F.min("found").alias("found"))
     is_copy = (F.col("copied_file") == F.col(_FILE)) & (F.col("found.size") == F.col(_SIZE))
     joined = files.join(copies, is_copy, "left")
     is_same = (

@@ -34,6 +34,7 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.skipping.predicate_value_frames import literal
 from sparkdelta.base.spark.driver import count_rows, read_table
 from sparkdelta.base.spark.match_terms import EqualKey, MatchTerms
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.operations.merge.merge_sides import SOURCE_ROW, StagedSource
 
@@ -203,7 +204,7 @@ def _exact_ranges(
     placed = rows.selectExpr(
         name, f"CASE WHEN {name} IS NULL THEN -1 {cases} ELSE {len(bounds)} END AS {_RANGE}"
     )
-    limits = placed.groupBy(_RANGE).agg(F.min(name), F.max(name), F.count("*")).drop(_RANGE)
+    limits = grouped(placed, [_RANGE], F.min(name), F.max(name), F.count("*")).drop(_RANGE)
     table = read_table(limits, what="key ranges of a source", bound=MAX_RANGES + 2)
     least, greatest, counts = table.columns
     found = zip(_values(least, data_type), _values(greatest, data_type), strict=True)

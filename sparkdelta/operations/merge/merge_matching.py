@@ -17,6 +17,7 @@ from sparkdelta.base.predicates.predicate_rules import And, Or, Predicate
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.match_terms import EqualKey, MatchTerms
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.merge.merge_clauses import Clause
@@ -126,7 +127,7 @@ class MergeMatches:
         """
         if self.is_counted_by_row:
             return self
-        counts = self.pairs.by_row.groupBy(CLAUSE).agg(F.count("*"), F.count_if(REPEATED))
+        counts = grouped(self.pairs.by_row, [CLAUSE], F.count("*"), F.count_if(REPEATED))
         rows = read_rows(
             counts,
             what="matching rows of a merge by clause",
@@ -317,7 +318,7 @@ def _row_counts(
         else:
             others = f"{num_source_rows}L - count(DISTINCT {quoted(SOURCE_ROW)})"
             unknown.append(pairs.rows.agg(F.expr(others)).selectExpr(f"{index}", "*"))
-    unknown += [rows.groupBy(CLAUSE).agg(F.expr("count(1)")) for rows in counted]
+    unknown += [grouped(rows, [CLAUSE], F.expr("count(1)")) for rows in counted]
     if not unknown:
         return known
     rows = read_rows(

@@ -13,6 +13,7 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.local_data import empty_frame
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.operations.merge.merge_sides import FILE, POSITION, SOURCE_ROW
 from sparkdelta.table.snapshot.staging import Staging
@@ -75,7 +76,9 @@ class MergePairs:
         `SOURCE_ROW` of each, and `REPEATED`, true if there are more.
         """
         clause, row = quoted(CLAUSE), quoted(SOURCE_ROW)
-        return self.rows.groupBy(FILE, POSITION).agg(
+        return grouped(
+            self.rows,
+            [FILE, POSITION],
             F.expr(f"max({clause}) AS {clause}"),
             F.expr(f"min({row}) AS {row}"),
             F.expr(f"count(1) > 1 AS {REPEATED}"),

@@ -20,6 +20,7 @@ from sparkdelta.base.protocol.table_properties import compacts_after_commits, de
 from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.operations.compaction.optimize_run import OptimizeRequest, optimize_files
 from sparkdelta.table.commit.transaction import CommittedTransaction
 
@@ -61,7 +62,7 @@ def auto_compact(
     )
     adds = snapshot.add_files()
     is_small = (F.col("size") < small_size) & F.col("clusteringProvider").isNull()
-    counted = adds.filter(is_small).groupBy(*_values(keys)).count()
+    counted = grouped(adds.filter(is_small), _values(keys), F.count("*").alias("count"))
     counted = counted.filter(F.col("count") >= MIN_SMALL_FILES)
     if keys and touched is not None:
         schema = ", ".join(f"p{number} STRING" for number in range(len(keys)))

@@ -21,6 +21,7 @@ from sparkdelta.base.schema.action_schemas import FILE_REFERENCES, REMOVE
 from sparkdelta.base.schema.file_key_frames import absolute_path
 from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.spark.local_data import empty_frame
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import worker_files
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, VersionsNotContiguousError
@@ -263,8 +264,11 @@ def decide(
 
 def _staged(frame: DataFrame, part: str, stage: Staging) -> Decisions:
     frame = stage.compute_once(frame, part)
-    totals = frame.groupBy("outcome", "isDir").agg(
-        F.count("*").alias("n"), F.coalesce(F.sum("length"), F.lit(0)).alias("bytes")
+    totals = grouped(
+        frame,
+        ["outcome", "isDir"],
+        F.count("*").alias("n"),
+        F.coalesce(F.sum("length"), F.lit(0)).alias("bytes"),
     )
     rows = read_rows(totals, what="files by outcome", bound=MAX_OUTCOMES)
     return Decisions(

@@ -15,6 +15,7 @@ from sparkdelta.base.protocol import file_paths
 from sparkdelta.base.protocol.log_files import LOG_DIRECTORY
 from sparkdelta.base.schema.file_key_frames import canonical_path, is_absolute, plain_path
 from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.log.absolute_file_frames import vector_uri
 
 LIVE, REMOVED, VECTOR = "live", "removed", "deletion vector"
@@ -151,16 +152,14 @@ def outcomes(
     found = entries.selectExpr("path", "length", "isDir", time, "isEmpty")
     # Numbers, as Spark would sort all rows for the least of texts.
     known = needed.selectExpr("path", "place", f"array_position({_REASON_NAMES}, reason) AS reason")
-    grouped = (  # a union, as a join would shuffle both
-        found.unionByName(known, allowMissingColumns=True)
-        .groupBy("path", "place")
-        .agg(
-            F.min("reason").alias("reason"),
-            F.expr("max(length) FILTER (WHERE NOT isDir) AS length"),
-            F.expr("max(time) FILTER (WHERE NOT isDir) AS file_time"),
-            F.expr("max(time) FILTER (WHERE isDir) AS directory_time"),
-            F.expr("bool_and(isEmpty) FILTER (WHERE isDir) AS isEmpty"),
-        )
+    by_path = grouped(
+        found.unionByName(known, allowMissingColumns=True),  # a join would shuffle both
+        ["path", "place"],
+        F.min("reason").alias("reason"),
+        F.expr("max(length) FILTER (WHERE NOT isDir) AS length"),
+        F.expr("max(time) FILTER (WHERE NOT isDir) AS file_time"),
+        F.expr("max(time) FILTER (WHERE isDir) AS directory_time"),
+        F.expr("bool_and(isEmpty) FILTER (WHERE isDir) AS isEmpty"),
     )
     kept = f"WHEN reason IS NOT NULL THEN element_at({_REASON_NAMES}, CAST(reason AS INT))"
     old, directory = text_literal(UNNEEDED), text_literal(DIRECTORY)
@@ -177,7 +176,7 @@ def outcomes(
         f"IF(directory_time IS NOT NULL, {_row('path', '0L', 'TRUE', of_directory)}, NULL)",
         _row(f"coalesce(place, {inside})", "0L", "FALSE", text_literal(TO_RESOLVE)),
     )
-    return grouped.selectExpr(f"inline(filter(array({', '.join(rows)}), r -> r.path IS NOT NULL))")
+    return by_path.selectExpr(f"inline(filter(array({', '.join(rows)}), r -> r.path IS NOT NULL))")
 
 
 def _row(path: str, length: str, is_directory: str, outcome: str) -> str:

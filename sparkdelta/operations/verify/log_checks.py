@@ -22,6 +22,7 @@ from sparkdelta.base.protocol.table_properties import is_off
 from sparkdelta.base.schema.action_schemas import ACTIONS
 from sparkdelta.base.schema.partition_value_frames import typed_partition_values
 from sparkdelta.base.spark.driver import count_rows, read_rows
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     DeltaError,
@@ -200,7 +201,7 @@ class LogChecks:
         wanted = [f for f in wanted if first <= f.version <= last]
         try:
             damaged = damaged_lines(self._reader.lines(wanted), actions=ACTIONS)
-            some = damaged.groupBy("version").agg(F.min("line").alias("line")).orderBy("version")
+            some = grouped(damaged, ["version"], F.min("line").alias("line")).orderBy("version")
             bound = self.max_problems
             rows = read_rows(some.limit(bound), what="verification findings", bound=bound)
         except DeltaError as unreadable:

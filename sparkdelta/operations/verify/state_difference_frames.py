@@ -22,6 +22,7 @@ from sparkdelta.base.schema.checkpoint_schema import PARTITION_VALUES_PARSED
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
 from sparkdelta.base.schema.statistics_schema import leaves
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
 
 _NUMBERS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion")
@@ -160,8 +161,12 @@ def disagreements(checked: DataFrame, replay: DataFrame, *, of: str) -> DataFram
         (count < 0) & ~F.col("may_be_missing"), F.lit("only in the log, or different there")
     )
     return (
-        signed.groupBy("key", "facts")
-        .agg(F.sum("sign").alias("count"), F.bool_and("may_be_missing").alias("may_be_missing"))
+        grouped(
+            signed,
+            ["key", "facts"],
+            F.sum("sign").alias("count"),
+            F.bool_and("may_be_missing").alias("may_be_missing"),
+        )
         .select(F.col("key").alias("path"), problem.alias("problem"))
         .filter(F.col("problem").isNotNull())
     )

@@ -17,6 +17,7 @@ from sparkdelta.base.schema.action_schemas import ADD, REMOVE
 from sparkdelta.base.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.base.schema.statistics_frames import statistics_text
 from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.checkpoint.checkpoint_layout_frames import FileOrder, leaf, value_ranges_type
 
 # `operations.checkpoint.checkpoint_row_frames` writes it in every file action.
@@ -87,8 +88,7 @@ def sidecar_summaries(rows: DataFrame, file_name: Column, order: FileOrder) -> D
     of_values = statistics_text("of_values", statistics=value_ranges_type(keys))
     of_statistics = statistics_text("of_statistics", statistics=order.ranged_statistics)
     return (
-        facts.groupBy("file")
-        .agg(*map(F.expr, aggregates))
+        grouped(facts, ["file"], *map(F.expr, aggregates))
         .selectExpr("*", f"{of_values} AS partition_values", f"{of_statistics} AS statistics")
         .drop("of_values", "of_statistics")
     )

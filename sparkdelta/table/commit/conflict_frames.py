@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from sparkdelta.base.schema.file_key_frames import canonical_path
 from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.commit.conflict_rules import Conflict, conflict_of_added_file
 
 CONFLICT, SUBJECT, KEY = "conflict", "subject", "key"
@@ -78,11 +79,8 @@ def conflicting_files(
         if files is not None:
             conflicts.append(_as_conflict(keyed.join(files, KEY, "left_semi"), conflict))
     nothing = _as_conflict(removes.filter(F.lit(False)), Conflict.REMOVED_WHAT_WAS_READ)
-    return (
-        reduce(DataFrame.unionAll, conflicts, nothing)
-        .groupBy(CONFLICT)
-        .agg(F.min(SUBJECT).alias(SUBJECT))
-    )
+    found = reduce(DataFrame.unionAll, conflicts, nothing)
+    return grouped(found, [CONFLICT], F.min(SUBJECT).alias(SUBJECT))
 
 
 def _as_conflict(files: DataFrame, conflict: Conflict) -> DataFrame:

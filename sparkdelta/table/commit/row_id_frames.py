@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.schema.sql_text import from_json_text
+from sparkdelta.base.spark.row_groups import grouped
 
 GROUPS = 1_000
 """The number of groups into which files are divided, by a hash of their paths."""
@@ -40,13 +41,11 @@ def new_row_totals(actions: DataFrame, *, groups: int = GROUPS) -> DataFrame:
         group LONG, num_rows LONG, uncounted STRING (the path of a new file without `numRecords`,
         null if there is none).
     """
-    return (
-        actions.filter(_is_new())
-        .groupBy(_group(groups).alias(GROUP))
-        .agg(
-            F.coalesce(F.sum(_num_records()), F.lit(0)).alias("num_rows"),
-            F.min(F.when(_num_records().isNull(), F.col("add.path"))).alias("uncounted"),
-        )
+    return grouped(
+        actions.filter(_is_new()),
+        [_group(groups).alias(GROUP)],
+        F.coalesce(F.sum(_num_records()), F.lit(0)).alias("num_rows"),
+        F.min(F.when(_num_records().isNull(), F.col("add.path"))).alias("uncounted"),
     )
 
 

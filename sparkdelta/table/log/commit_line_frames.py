@@ -17,6 +17,7 @@ from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.statistics_frames import statistics_text
+from sparkdelta.base.spark.row_groups import grouped
 
 LINE = "line"
 
@@ -94,9 +95,8 @@ def repeated_files(actions: DataFrame, *, table_root: str) -> DataFrame:
     """Return the paths (path STRING) of logical files with more than one add or remove."""
     keys = actions.select(_key("add", table_root), _key("remove", table_root))
     key = F.coalesce("add", "remove").alias("key")
-    counted = (
-        keys.select(key).filter("key IS NOT NULL").groupBy("key").agg(F.count("*").alias("actions"))
-    )
+    keyed = keys.select(key).filter("key IS NOT NULL")
+    counted = grouped(keyed, ["key"], F.count("*").alias("actions"))
     return counted.filter("actions > 1").select("key.path")
 
 

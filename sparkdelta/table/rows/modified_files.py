@@ -36,6 +36,7 @@ from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_row, read_rows, read_table
 from sparkdelta.base.spark.local_data import local_frame
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.spark.worker_python import worker_python
 from sparkdelta.base.spark.worker_storage import (
@@ -479,11 +480,15 @@ class _Touching:
         """Return the totals of each outcome."""
         if isinstance(found, pa.Table):
             sums = [(name, "sum") for name in (SIZE, NUM_DELETED, NUM_LEFT, HAD_VECTOR)]
-            grouped = found.group_by(OUTCOME).aggregate([([], "count_all"), *sums])
-            rows = grouped.select([OUTCOME, "count_all", *(f"{n}_sum" for n, _ in sums)])
+            by_outcome = found.group_by(OUTCOME).aggregate([([], "count_all"), *sums])
+            rows = by_outcome.select([OUTCOME, "count_all", *(f"{n}_sum" for n, _ in sums)])
             return {row[OUTCOME]: _Totals(*list(row.values())[1:]) for row in rows.to_pylist()}
-        totals = found.groupBy(OUTCOME).agg(
-            F.count("*"), F.sum(SIZE), F.sum(NUM_DELETED), F.sum(NUM_LEFT), F.count_if(HAD_VECTOR)
+        totals = grouped(
+            found,
+            [OUTCOME],
+            F.count("*"),
+            *map(F.sum, (SIZE, NUM_DELETED, NUM_LEFT)),
+            F.count_if(HAD_VECTOR),
         )
         rows = read_rows(
             totals, what="totals of touched files", bound=3, version=self.snapshot.version

@@ -107,10 +107,11 @@ def net_pairs(before: DataFrame, after: DataFrame, *, table_root: str, is_small:
     removes, adds = before.selectExpr("file AS remove"), after.selectExpr("file AS add")
     files = adds.unionByName(removes, allowMissingColumns=True)
     path = canonical_path("coalesce(add.path, remove.path)", table_root=table_root)
-    pairs = (
-        (files.coalesce(1) if is_small else files)
-        .groupBy(F.expr(path))
-        .agg(F.expr("any_value(add, TRUE) AS add"), F.expr("any_value(remove, TRUE) AS remove"))
+    pairs = grouped(
+        files.coalesce(1) if is_small else files,
+        [F.expr(path)],
+        F.expr("any_value(add, TRUE) AS add"),
+        F.expr("any_value(remove, TRUE) AS remove"),
     )
     added, removed = (deletion_vector_id(f"{one}.deletionVector") for one in ("add", "remove"))
     differs = f"add.path IS NULL OR remove.path IS NULL OR {added} != {removed}"

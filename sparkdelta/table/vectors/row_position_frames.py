@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.table.vectors.deletion_vector_writing_workers import BITS, FILE_KEY, WORD
 
 ROW_INDEX = "row_index"
@@ -37,4 +38,4 @@ def position_words(positions: DataFrame) -> DataFrame:
     # Spark aggregates LONGs by hash; its bitmap_construct_agg would sort the rows first.
     bit = F.expr(f"shiftleft(1L, CAST({ROW_INDEX} & 63 AS int))")
     word = F.shiftright(ROW_INDEX, 6).alias(WORD)
-    return positions.groupBy(FILE_KEY, word).agg(F.bit_or(bit).alias(BITS))
+    return grouped(positions, [F.col(FILE_KEY), word], F.bit_or(bit).alias(BITS))
