@@ -49,8 +49,8 @@ def parse_match_terms(
     sides = _Side(target, alias), _Side(source, source_alias)
     both, side_of = _named_columns(*sides)
     parsed = without_not(parse_connect_column(condition, both, time_zone=time_zone))
-    on_target, keys = [], []
-    for term in conjuncts(parsed):
+    terms, on_target, keys = [*conjuncts(parsed)], [], []
+    for term in terms:
         used = {path: side_of[path[0]] for path in columns(term)}
         if any(path == (sides[side].alias,) for path, side in used.items()):
             continue  # a column of the other side has the name of this alias
@@ -59,7 +59,8 @@ def parse_match_terms(
         elif isinstance(term, Comparison) and term.operator == "=":
             key = _equal_key(term, sides, side_of)
             keys += [] if key is None else [key]
-    return MatchTerms(tuple(on_target), keys=tuple(keys))
+    are_all = len(on_target) + len(keys) == len(terms)
+    return MatchTerms(tuple(on_target), keys=tuple(keys), are_all=are_all)
 
 
 def _named_columns(target: _Side, source: _Side) -> tuple[StructType, Mapping[str, int]]:

@@ -36,8 +36,11 @@ class MatchTerms:
         Those that refer to the source alone.
     keys
         Those that an expression of the target equals one of the source.
+    are_all
+        True if the condition surely has no other terms, and so none that may change.
     """
 
     target: tuple[Predicate, ...] = ()
     source: tuple[Column, ...] = ()
     keys: tuple[EqualKey, ...] = ()
+    are_all: bool = False

@@ -208,7 +208,7 @@ def find_matches(merge: StagedMerge) -> MergeMatches:
         matching_scan=scan,
         acting_alone=acting_alone,
         scan_alone=scan_alone,
-        joins_again=_joins_again(merge, terms.keys),
+        joins_again=_joins_again(merge, terms),
         is_counted_by_row=pairs.known is not None,
     )
     # The deletion vectors of the rows that a clause acts on tell whether any is counted twice.
@@ -265,11 +265,11 @@ def _terms(merge: StagedMerge, frame: DataFrame, condition: str | Column) -> Mat
     )
 
 
-def _joins_again(merge: StagedMerge, keys: Sequence[EqualKey]) -> bool:
+def _joins_again(merge: StagedMerge, terms: MatchTerms) -> bool:
     matched = [*merge.conditions(MATCHED).values()]
-    if not keys or len(matched) != 1 or matched[0] is not None:
+    if not terms.keys or len(matched) != 1 or matched[0] is not None:
         return False
-    return not has_changing_condition(merge.frames.both.filter(merge.condition))
+    return terms.are_all or not has_changing_condition(merge.frames.both.filter(merge.condition))
 
 
 def _acting_alone(merge: StagedMerge) -> Predicate | None:
