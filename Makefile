@@ -83,7 +83,7 @@ imports: $(DEV)/.installed
 ##@ Documents
 .PHONY: docs
 docs: $(DEV)/.installed ## Build the API reference in build/api
-	$(DEV)/bin/python -W error::UserWarning -m pdoc --docformat numpy --no-search --no-show-source --output-directory build/api sparkdelta '!sparkdelta[.]sql' sparkdelta.tables sparkdelta.exceptions
+	$(DEV)/bin/python -W error::UserWarning -c "import runpy; from sparkdelta import *; runpy.run_module('pdoc', run_name='__main__')" --docformat numpy --no-search --no-show-source --output-directory build/api sparkdelta '!sparkdelta[.]sql' sparkdelta.tables sparkdelta.exceptions
 
 ##@ Housekeeping
 .PHONY: clean
