@@ -111,7 +111,7 @@ _HANDLED = {
     ),
     "errors of Delta tables are handled": (
         (
-            "DECLARE EXIT HANDLER FOR DELTA_INSERT_COLUMN_ARITY_MISMATCH "
+            "DECLARE EXIT HANDLER FOR DELTA_METADATA_MISMATCH "
             "INSERT INTO {t} VALUES (8); "
             "INSERT INTO {t} SELECT 1 AS id, 2 AS b;"
         ),

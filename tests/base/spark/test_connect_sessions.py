@@ -126,6 +126,7 @@ def test_a_session_that_functions_of_streams_may_change_is_copied_each_time(
 ) -> None:
     if not hasattr(user, "cloneSession"):
         pytest.skip("Spark has no copies of sessions before 4.2")
+    user.range(1).collect()  # makes it on the server
     with monkeypatch.context() as process:
         process.setenv("SPARK_CONNECT_LOCAL_URL", "sc://localhost")  # as in their processes
         assert id_of_copy(user) != id_of_copy(user)
