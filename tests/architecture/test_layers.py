@@ -120,32 +120,32 @@ def _is_name(what: ast.expr | None) -> bool:
     return isinstance(what, ast.Constant) and isinstance(what.value, str) and bool(what.value)
 
 
+def _calls_of(path: Path, method: str) -> Iterator[ast.Call]:
+    """Yield the calls of a method in a module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == method
+        ):
+            yield node
+
+
 def test_frames_of_arrow_tables_are_made_in_one_place() -> None:
     """Spark Connect 4.0.0 drops all chunks of an Arrow table but the first; other local data has
     a schema."""
     makers = {
         _name(path)
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "createDataFrame"
-        and len(node.args) + len(node.keywords) == 1
+        for call in _calls_of(path, "createDataFrame")
+        if len(call.args) + len(call.keywords) == 1
     }
     assert makers == {"sparkdelta/base/spark/local_data.py"}
 
 
 def test_groups_keep_the_columns_that_they_are_grouped_by() -> None:
     """`spark.sql.retainGroupColumns` may be false: `grouped` puts them among the aggregates."""
-    users = {
-        _name(path)
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "groupBy"
-        and node.args
-    }
+    users = {_name(path) for path in MODULES if any(c.args for c in _calls_of(path, "groupBy"))}
     assert users == {"sparkdelta/base/spark/row_groups.py"}
 
 

@@ -40,7 +40,7 @@ def test_threads_take_turns_in_the_order_in_which_they_came() -> None:
 
 
 def test_a_turn_within_a_turn_does_not_wait() -> None:
-    """As of a catalog that commits to the table when it is told of a commit."""
+    """A catalog may write its own commit to the table while it handles another one."""
     turns = CommitTurns()
     with turns.turn():
         take(turns)
