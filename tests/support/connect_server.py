@@ -110,7 +110,10 @@ class ConnectServer:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function returns in a client, as JSON has it."""
         with self.client(function, *arguments) as client:
-            output, errors = client.communicate(timeout=_SECONDS)
+            try:
+                output, errors = client.communicate(timeout=_SECONDS)
+            finally:
+                client.kill()  # one that hangs
         assert client.returncode == 0, errors[-5000:]
         return json.loads(output.splitlines()[-1])
 

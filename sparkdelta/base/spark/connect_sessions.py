@@ -6,6 +6,7 @@ seconds longer in a new one. So sessions of reads and writes are kept until the 
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import threading
@@ -199,6 +200,16 @@ def _release(session: SparkSession) -> None:
     client.close = lambda: None  # type: ignore[method-assign]
 
 
+def _release_kept() -> None:
+    """Release the sessions that wait, before the process ends: gRPC's threads end with it, and
+    PySpark, which closes each session as it is collected, could wait for them forever.
+    """
+    for user in [*_kept]:
+        for _, session in _kept.pop(user):
+            session.client.set_retry_policies([])  # the server may have gone first
+            _release(session)
+
+
 def _watch(clients: Any) -> None:
     """Count the changes of the sessions of a class of clients from now on, and release ours with
     them.
@@ -207,6 +218,7 @@ def _watch(clients: Any) -> None:
         if clients in _watched:
             return
         _watched.add(clients)
+    atexit.register(_release_kept)
     execute, fetch = clients._execute, clients._execute_and_fetch_as_iterator
     add, release = clients.add_artifacts, clients.release_session
 

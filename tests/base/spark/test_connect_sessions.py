@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
@@ -10,15 +12,27 @@ from uuid import uuid4
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, read_delta, write_delta
 from sparkdelta.base.spark import connect_sessions
 from sparkdelta.base.spark.connect_sessions import connect_copy, connect_sibling
 from sparkdelta.base.spark.library_sessions import TABLE_SETTINGS
+from tests.support.cluster import ROOT
 
 pytestmark = [pytest.mark.connect, pytest.mark.full]
 TIME_ZONE = "spark.sql.session.timeZone"
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+from sparkdelta.base.spark.connect_sessions import connect_sibling
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+with connect_sibling(spark, {}, is_kept=True) as kept:
+    kept.range(1).collect()
+    print(kept.session_id)
+"""
 
 
 @pytest.fixture
@@ -95,6 +109,14 @@ def test_the_kept_sessions_end_with_the_users(user: SparkSession) -> None:
 def id_of_copy(user: SparkSession) -> str:
     with connect_copy(user) as session:
         return id_of(session)
+
+
+def test_a_program_ends_and_releases_the_kept_sessions(user: Any) -> None:
+    remote = f"sc://{user.client._builder.endpoint}/"
+    command = [sys.executable, "-c", PROGRAM, remote]
+    answer = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=120)
+    with pytest.raises(PySparkException, match="SESSION_CLOSED"):
+        type(user).builder.remote(f"{remote};session_id={answer.stdout.decode().strip()}").create().version
 
 
 def test_a_copy_is_used_again_until_its_original_changes(user: SparkSession) -> None:
