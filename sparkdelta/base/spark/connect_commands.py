@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 _QUERY = re.compile(r"[\s(]*(SELECT|WITH|FROM|VALUES|TABLE)\b")
+_INSERT = re.compile(r"\bINSERT\b")
 _ANSWERS = re.compile("(current|get|list|is)_|.*_exists")
 _WITHOUT_EFFECT = frozenset(
     ("checkpoint_command", "get_resources_command", "remove_cached_remote_relation_command",
@@ -28,7 +29,7 @@ def sql_text(command: Any) -> str:
 def is_query(command: Any) -> bool:
     """Return True for the text of a query: the server returns its plan, which is sent later."""
     text = sql_text(command).upper()
-    return bool(_QUERY.match(text)) and "INSERT" not in text  # as in WITH ... INSERT
+    return bool(_QUERY.match(text)) and not _INSERT.search(text)  # as in WITH ... INSERT
 
 
 def starts_stream(plan: Any) -> bool:
