@@ -115,8 +115,9 @@ def test_a_program_ends_and_releases_the_kept_sessions(user: Any) -> None:
     remote = f"sc://{user.client._builder.endpoint}/"
     command = [sys.executable, "-c", PROGRAM, remote]
     answer = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=120)
+    released = f"{remote};session_id={answer.stdout.decode().strip()}"
     with pytest.raises(PySparkException, match="SESSION_CLOSED"):
-        type(user).builder.remote(f"{remote};session_id={answer.stdout.decode().strip()}").create().version
+        type(user).builder.remote(released).create().range(1).collect()
 
 
 def test_a_copy_is_used_again_until_its_original_changes(user: SparkSession) -> None:
