@@ -24,6 +24,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkdelta.base.predicates.aliased_names import parse_aliased
 from sparkdelta.base.predicates.column_tree import ColumnTree
 from sparkdelta.base.predicates.condition_text import (
     parse_condition,
@@ -35,7 +36,6 @@ from sparkdelta.base.predicates.predicate_rules import (
     Expression,
     Literal,
     Predicate,
-    Unusable,
 )
 from sparkdelta.base.predicates.resolved_names import (
     UnusableError,
@@ -43,20 +43,26 @@ from sparkdelta.base.predicates.resolved_names import (
     find_comparable_column,
     name_parts,
 )
-from sparkdelta.base.protocol.column_names import name_key
 
 _NAMES = {"==": "=", "isNull": "isnull", "isNotNull": "isnotnull"}
 
 
 def parse_connect_column(
-    condition: SparkColumn, schema: StructType, *, time_zone: str
+    condition: SparkColumn, schema: StructType, *, time_zone: str, alias: str | None = None
 ) -> Predicate:
     """Return the predicate of a Spark Connect Column.
 
-    `time_zone` is the session time zone, for timestamps without one in the text of `expr`.
+    Parameters
+    ----------
+    time_zone
+        The session time zone, for timestamps without one in the text of `expr`.
+    alias
+        Of the rows, which the first part of a name may be; None without one.
     """
     node: Any = condition
-    return _ConnectTree(schema, time_zone).predicate(node._expr)
+    return parse_aliased(
+        lambda named: _ConnectTree(named, time_zone).predicate(node._expr), schema, alias
+    )
 
 
 class _ConnectTree(ColumnTree):
@@ -108,7 +114,9 @@ def parse_connect_message(
     alias
         Of the rows, which the first part of a name may be; None without one.
     """
-    return _MessageTree(schema, time_zone, alias).predicate(condition)
+    return parse_aliased(
+        lambda named: _MessageTree(named, time_zone).predicate(condition), schema, alias
+    )
 
 
 _LITERALS: dict[str, DataType] = {
@@ -127,10 +135,6 @@ _LITERALS: dict[str, DataType] = {
 
 
 class _MessageTree(ColumnTree):
-    def __init__(self, schema: StructType, time_zone: str, alias: str | None) -> None:
-        super().__init__(schema, time_zone)
-        self._alias = alias
-
     def shown(self, node: Any) -> str:
         return str(_kind(node))
 
@@ -138,8 +142,6 @@ class _MessageTree(ColumnTree):
         kind = _kind(node)
         if kind == "expression_string":
             text = node.expression_string.expression
-            if self._alias is not None and "." in text:
-                return Unusable(text, "its names may begin with an alias")
             return parse_condition(text, self.schema, time_zone=self.time_zone)
         return super().predicate(node.alias.expr if kind == "alias" else node, level)
 
@@ -154,10 +156,6 @@ class _MessageTree(ColumnTree):
         kind = _kind(node)
         if kind == "unresolved_attribute" and not node.unresolved_attribute.is_metadata_column:
             parts = name_parts(node.unresolved_attribute.unparsed_identifier)
-            if self._alias is not None and len(parts) > 1:
-                first, *parts = parts
-                if name_key(first) != name_key(self._alias):
-                    raise UnusableError("its name may begin with an alias")
             return find_comparable_column(self.schema, parts)
         if kind == "literal":
             return _literal(node.literal)

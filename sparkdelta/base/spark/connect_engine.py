@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.jvm.hadoop import all_hadoop_settings
 from sparkdelta.base.parquet.parquet_options import ParquetRelation, ParquetScan, is_hidden
+from sparkdelta.base.predicates.aliased_names import parse_aliased
 from sparkdelta.base.predicates.condition_text import parse_condition
 from sparkdelta.base.predicates.connect_columns import parse_connect_column
 from sparkdelta.base.predicates.predicate_rules import Predicate, Unusable
@@ -211,13 +212,15 @@ class ConnectEngine(ConnectSqlFunctions):
         schema: StructType,
         *,
         time_zone: str,
-        alias: str | None = None,  # noqa: ARG002 - names with it choose no files
+        alias: str | None = None,
     ) -> Predicate:
         if is_retyped(self.spark, str(where)):
             return Unusable(str(where), "spark.sql.timestampType changes the meaning of TIMESTAMP")
         if isinstance(where, str):
-            return parse_condition(where, schema, time_zone=time_zone)
-        return parse_connect_column(where, schema, time_zone=time_zone)
+            return parse_aliased(
+                lambda named: parse_condition(where, named, time_zone=time_zone), schema, alias
+            )
+        return parse_connect_column(where, schema, time_zone=time_zone, alias=alias)
 
     def is_local_data(self, frame: DataFrame) -> bool:  # noqa: ARG002
         return False
