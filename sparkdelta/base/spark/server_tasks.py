@@ -75,11 +75,12 @@ def on_server(spark: SparkSession, function: Callable[[], list[Item]], *, what: 
     except DeltaError:
         raise
     except PySparkException as error:
-        text = str(error)
-        if any(sign in text for sign in _NOT_USABLE):
-            problem = text.partition("\n")[0].rstrip(".")
-            raise DeltaError.of(NO_PYTHON, problem=problem) from None
-        raise
+        lines = str(error).splitlines()
+        problems = [line for line in lines if any(sign in line for sign in _NOT_USABLE)]
+        if not problems:
+            raise
+        problem = problems[-1].rpartition("] ")[2].strip().rstrip(".")
+        raise DeltaError.of(NO_PYTHON, problem=problem) from None
     if done["error"]:
         kind, name = done["error"]
         raised = from_message(name) if kind == DELTA_ERROR else None

@@ -14,9 +14,7 @@ SCHEMA = StructType().add("id", LongType()).add("part", IntegerType()).add("s", 
 
 
 def parsed(text: str, alias: str | None) -> Predicate:
-    return parse_aliased(
-        lambda named: parse_condition(text, named, time_zone="UTC"), SCHEMA, alias
-    )
+    return parse_aliased(lambda named: parse_condition(text, named, time_zone="UTC"), SCHEMA, alias)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
-from sparkdelta.base.spark.server_tasks import _code, _task
+from sparkdelta.base.spark import server_tasks
+from sparkdelta.base.spark.server_tasks import _code, _task, on_server
 from sparkdelta.base.storage import server_store_workers as workers
 from sparkdelta.base.storage.server_store_workers import StoreOperation
 from sparkdelta.base.storage.worker_files import ArrowFiles
+from sparkdelta.exceptions import DeltaError
 
 _WORKER = """
 import pickle, sys
@@ -79,3 +83,19 @@ def test_code_is_pickled_once(tmp_path: Path) -> None:
     task = _task(StoreOperation(f"file:{tmp_path}/other", {}, workers.delete, (["a"],)))
     assert _code.cache_info().misses == before
     assert len(cloudpickle.dumps(task)) < 100_000
+
+
+def test_another_python_on_the_server_is_named(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise PySparkException(
+            "\n  An exception was thrown from the Python worker:\n"
+            "Error: [PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.11 than that "
+            "in driver: 3.13.\n"
+            "Please check environment variables."
+        )
+
+    monkeypatch.setattr(server_tasks, "read_table", fail)
+    with pytest.raises(DeltaError, match=r"workers: Python in worker has different version: 3\.11"):
+        on_server(spark, list, what="nothing")
