@@ -91,7 +91,7 @@ def test_another_python_on_the_server_is_named(
     def fail(*_: object, **__: object) -> None:
         raise PySparkException(
             "\n  An exception was thrown from the Python worker:\n"
-            "Error: [PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.11 than that "
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.11 than that "
             "in driver: 3.13.\n"
             "Please check environment variables."
         )
