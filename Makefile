@@ -40,8 +40,8 @@ oracle: java $(PINNED)/.installed ## Test SEEDS random table histories by delta-
 
 .PHONY: slow
 slow: java $(DEV)/.installed $(PINNED)/.installed ## Test crashes at every call, many writers, a cluster, little memory, all remaining cases
-	$(DEV)/bin/python -m pytest -m "slow and not oracle" $(TESTS)
-	$(PINNED)/bin/python -m pytest -m "slow and oracle" $(TESTS)
+	$(DEV)/bin/python -m pytest -o faulthandler_timeout=0 -m "slow and not oracle" $(TESTS)
+	$(PINNED)/bin/python -m pytest -o faulthandler_timeout=0 -m "slow and oracle" $(TESTS)
 
 .PHONY: notebooks
 notebooks: java $(DEV)/.installed ## Execute the notebooks
