@@ -327,9 +327,8 @@ def _set(sibling: SparkSession, settings: Mapping[str, str]) -> None:
 def copy_sql_settings(spark: SparkSession, sibling: SparkSession) -> None:
     """Give a session of this library the settings of SQL that the user's session has."""
     theirs, ours = spark.conf.getAll, sibling.conf.getAll
-    for name, value in theirs.items():
-        if name.startswith("spark.sql.") and ours.get(name) != value:
-            sibling.conf.set(name, value)
+    changed = (pair for pair in theirs.items() if ours.get(pair[0]) != pair[1])
+    _set(sibling, {name: value for name, value in changed if name.startswith("spark.sql.")})
     for name in ours.keys() - theirs.keys():
         if name.startswith("spark.sql."):
             sibling.conf.unset(name)
