@@ -12,14 +12,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sparkdelta.base.storage.recent_values import RecentValues
+from sparkdelta.table.commit.committer import NO_VERSION
 
 _MAX_TABLES = 1_000
 
 
 class CommitTurns:
-    """A queue of threads: one commits at a time, and the one that came first is next."""
+    """A queue of threads: one commits at a time, and the one that came first is next.
+
+    Attributes
+    ----------
+    last_version
+        The version that was committed last in a turn.
+    """
 
     def __init__(self) -> None:
+        self.last_version = NO_VERSION
         self._changed = threading.Condition()
         self._threads: deque[int] = deque()
 

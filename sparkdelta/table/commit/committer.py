@@ -12,6 +12,7 @@ PROTOCOL.md#writer-requirements-for-catalog-managed-tables
 
 from __future__ import annotations
 
+import functools
 import logging
 import random
 import time
@@ -23,7 +24,11 @@ from uuid import uuid4
 from sparkdelta.base.protocol import actions
 from sparkdelta.base.protocol.action_lines import Action, action_line
 from sparkdelta.base.protocol.commit_info import TRANSACTION_ID, CommitInfo, commit_info_line
-from sparkdelta.base.protocol.isolation_levels import commit_isolation_level, table_isolation_level
+from sparkdelta.base.protocol.isolation_levels import (
+    IsolationLevel,
+    commit_isolation_level,
+    table_isolation_level,
+)
 from sparkdelta.base.protocol.log_files import (
     MAX_VERSION,
     LogFile,
@@ -201,6 +206,7 @@ class Committer:
         read_state: ReadState,
         conflict_detector: Callable[[], ConflictDetector],
         before_put: Callable[[Version, bytes], None] = lambda *_: None,
+        known_version: Version = NO_VERSION,
     ) -> Committed:
         """Write the commit as the next version; retry after winning commits without conflicts.
 
@@ -210,6 +216,9 @@ class Committer:
             Called once another commit was first.
         before_put
             Called with the whole commit file before the first attempt, where it is not large.
+        known_version
+            A version that the table has: if it is later than the one that was read, the first
+            attempt follows the commits up to the latest.
 
         Raises
         ------
@@ -234,7 +243,9 @@ class Committer:
             operation_changes_data=prepared.operation.changes_data,
         )
         read, txn_id, start = read_state, str(uuid4()), self.clock()
-        detector: ConflictDetector | None = None
+        detector = functools.cache(conflict_detector)
+        if known_version > read_state.version:
+            prepared, read_state = self._after_winners(prepared, read_state, level, detector)
         for attempt in range(1, self.max_attempts + 1):
             version = read_state.version + 1
             if version > MAX_VERSION:
@@ -261,27 +272,44 @@ class Committer:
                 )  # fmt: skip
                 whole = lines if files is None else None
                 return Committed(version, attempt, txn_id, whole)
-            for file, data in self._commits_from(version, path):
-                detector = detector or conflict_detector()
-                try:
-                    compared = detector(file, prepared.staged, data)
-                except FileNotFoundError:
-                    raise _commit_is_gone(path, version) from None
-                check_conflicts(
-                    compared.conflicts,
-                    level,
-                    winner=compared.winner,
-                    changes_metadata=bool(prepared.staged.metadata),
-                    path=path,
-                )
-                read_state = _read_state_after(read_state, compared.winner, file, path)
-                prepared = replace(prepared, staged=compared.staged)
+            prepared, read_state = self._after_winners(prepared, read_state, level, detector)
             if attempt < self.max_attempts:
                 longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(attempt, 20))
                 self.pause(random.uniform(0, longest))  # noqa: S311 - spreads writers, no secret
         raise MaxCommitRetriesExceededError(
             path=path, attempts=self.max_attempts, version=read_state.version + 1
         )
+
+    def _after_winners(
+        self,
+        prepared: PreparedCommit,
+        read_state: ReadState,
+        level: IsolationLevel,
+        detector: Callable[[], ConflictDetector],
+    ) -> tuple[PreparedCommit, ReadState]:
+        """Return the commit as it follows the commits that came first, and the state after them.
+
+        Raises
+        ------
+        DeltaConcurrentModificationException
+            One of them conflicts with it.
+        """
+        path, version = self.store.table_root, read_state.version + 1
+        for file, data in self._commits_from(version, path):
+            try:
+                compared = detector()(file, prepared.staged, data)
+            except FileNotFoundError:
+                raise _commit_is_gone(path, version) from None
+            check_conflicts(
+                compared.conflicts,
+                level,
+                winner=compared.winner,
+                changes_metadata=bool(prepared.staged.metadata),
+                path=path,
+            )
+            read_state = _read_state_after(read_state, compared.winner, file, path)
+            prepared = replace(prepared, staged=compared.staged)
+        return prepared, read_state
 
     def _put(self, version: Version, lines: bytes, files: StagedLines | None, txn_id: str) -> bool:
         """Write the version's file; return False if another writer's commit is there."""

@@ -205,8 +205,13 @@ class Transaction(PreparedCommit):
             self, operation=operation, staged=staged, files=lines, user_metadata=metadata
         )
         detector = partial(self._detector, removed)
-        with commit_turns(self.store.table_root).turn():
-            return committer.commit(prepared, read_state, detector, self._expect_checksum)
+        turns = commit_turns(self.store.table_root)
+        with turns.turn():
+            done = committer.commit(
+                prepared, read_state, detector, self._expect_checksum, turns.last_version
+            )
+            turns.last_version = done.version
+            return done
 
     def _expect_checksum(self, version: Version, lines: bytes) -> None:
         """Compute the checksum that follows a commit, where one request can write both."""

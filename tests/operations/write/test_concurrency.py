@@ -100,8 +100,8 @@ def test_ten_writers_overlap_in_their_data_files(
 def test_threads_of_a_process_do_not_race(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All read the same version; each commits after one attempt that shows that others were first,
-    and the blind appends become a serial history.
+    """All read the same version; each follows the commits of the others at its first attempt, and
+    the blind appends become a serial history.
     """
     write_delta(spark.range(0), table_path)
     write, together = ClassicEngine.write_parquet, threading.Barrier(6)
@@ -118,7 +118,7 @@ def test_threads_of_a_process_do_not_race(
 
     with ThreadPoolExecutor(6) as threads:
         retries = list(threads.map(append, range(6)))
-    assert sorted(retries) == [0, 1, 1, 1, 1, 1]
+    assert retries == [0] * 6
     assert_nothing_is_lost(spark, table_path, rows=6, commits=6)
 
 
@@ -199,7 +199,7 @@ def test_other_rows_of_one_file(
 
     monkeypatch.setattr(Transaction, "commit", after_others)
     done = table.update("id = 7", {"id": "107"})
-    assert (done.version, done.retries, done.num_updated_rows) == (3, 1, 1)
+    assert (done.version, done.retries, done.num_updated_rows) == (3, 0, 1)
     after = {row[1]: row[0] for row in read_delta(spark, table_path, columns=columns).collect()}
     gone = {row_id for row_id, value in before.items() if value in (4, 5)}
     assert after == {
@@ -325,7 +325,6 @@ def test_twenty_updates_of_one_file(spark: SparkSession, table_path: str) -> Non
 
     with ThreadPoolExecutor(4) as threads:
         done = list(threads.map(update, range(20)))
-    assert sum(result.retries for result in done) > 0
     assert sorted(result.version or 0 for result in done) == list(range(1, 21))
     found = sorted(row["id"] for row in read_delta(spark, table_path).collect())
     assert found == [*range(20, 40), *range(100, 120)]

@@ -262,7 +262,7 @@ def test_a_commit_in_between(
             table.delete("part = 1 AND id < 4")
         assert {file.suffix for file in assert_reported(table_path, caplog.text)} == {".bin"}
         return
-    assert table.delete("part = 1 AND id < 4").retries == 1
+    assert table.delete("part = 1 AND id < 4").retries == 0
     assert ids(table.toDF()) == [i for i in range(30) if i % 2 == 0 or i >= 4] + [33]
 
 

@@ -100,6 +100,39 @@ def test_a_commit_is_rebased() -> None:
     assert actions(log.commits()[4])[0]["commitInfo"]["readVersion"] == 0
 
 
+@pytest.mark.parametrize("known", [3, 9])  # 9: of a table that was there before
+def test_a_commit_follows_known_commits_at_the_first_attempt(known: int) -> None:
+    log = MemoryLog()
+    read_state, prepared = create(log), PreparedCommit(APPEND, StagedActions(adds=(add("d"),)))
+    for name in "abc":
+        append(log, read_state, name)
+    done = Committer(log, **fast()).commit(
+        prepared,
+        read_state,
+        lambda: DriverConflictDetector(log, ReadSet()),
+        known_version=known,
+    )
+    assert (done.version, done.attempts) == (4, 1)
+    assert added(log) == list("abcd")
+
+
+def test_known_commits_may_conflict() -> None:
+    log = MemoryLog()
+    read_state = create(log)
+    removal = PreparedCommit(
+        Operation("DELETE"), StagedActions(removes=(RemoveFile("a", 1, True),))
+    )
+    commit(log, removal, read_state)
+    with pytest.raises(ConcurrentDeleteDeleteException):
+        Committer(log, **fast()).commit(
+            removal,
+            read_state,
+            lambda: DriverConflictDetector(log, ReadSet()),
+            known_version=1,
+        )
+    assert len(log.commits()) == 2
+
+
 def test_winning_commits_are_read_at_once() -> None:
     """A remote store then asks for all of them in parallel."""
     log, reads = MemoryLog(), []
