@@ -72,6 +72,15 @@ DELTA_STATEMENT_SYNTAX 42601 StatementSyntaxError Parse
 DELTA_STATEMENT_NOT_SUPPORTED 0A000 TableError Parse UnsupportedOperation
     Cannot run the statement on Delta tables, as {statement} is not implemented; nothing was done,
     and README.md lists the statements that are.
+DELTA_UNSUPPORTED_SOURCE 0AKDD TableError Analysis
+    Cannot run {operation} by the view {view}, which does not have the rows of one Delta table.
+    Name the table.
+DELTA_UNEXPECTED_PARTIAL_SCAN KD00A TableError Analysis
+    Cannot change {path} by the view {view}, which has only some of its rows. Name the table, and
+    give the condition of the view in the statement.
+DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION KD002 TableError Analysis
+    Cannot change version {version} of {path}: only the latest version can be changed. Name the
+    table without a version; RESTORE makes an earlier version the latest.
 NOT_SUPPORTED_COMMAND_FOR_V2_TABLE 0A000 TableError Analysis
     {statement} is not supported for v2 tables, and nothing was done: the log of a Delta table has
     what it would compute. Leave it out; see DESCRIBE EXTENDED and DESCRIBE DETAIL.

@@ -26,7 +26,7 @@ from sparkdelta.error_conditions import CONDITIONS, text_of
 _ENTRIES = r"""
 DELTA_TABLE_NOT_FOUND = DELTA_TABLE_ONLY_OPERATION 0AKDD | DESCRIBE_HISTORY
     tableName={path:quoted} operation={statement}
-DELTA_TABLE_NOT_FOUND = DELTA_MISSING_DELTA_TABLE 42P01 | DESCRIBE_DETAIL ALTER OPTIMIZE REORG VACUUM GENERATE DeltaTable
+DELTA_TABLE_NOT_FOUND = DELTA_MISSING_DELTA_TABLE 42P01 | DESCRIBE DESC SHOW TRUNCATE ALTER OPTIMIZE REORG VACUUM GENERATE DeltaTable
     tableName={path:quoted}
 DELTA_TABLE_NOT_FOUND = PATH_NOT_FOUND 42K03
     path={path}
@@ -62,6 +62,12 @@ DELTA_STATEMENT_SYNTAX = DELTA_OPERATION_NOT_ALLOWED_DETAIL 0AKDC | -
     operation=Bucketing tableName={in_database:quoted}
 DELTA_STATEMENT_NOT_SUPPORTED = UNSUPPORTED_FEATURE.TABLE_OPERATION 0A000 | -
     tableName={target:quoted} operation={operation}
+DELTA_UNSUPPORTED_SOURCE
+    operation={operation} plan='Some({view})'
+DELTA_UNEXPECTED_PARTIAL_SCAN
+    path={path}
+DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION
+    historicalVersion={version}
 DELTA_ILLEGAL_OPTION = UNSUPPORTED_TABLE_CHANGE 0A000 | ALTER
     message={problem}
 DELTA_ILLEGAL_OPTION
@@ -74,6 +80,8 @@ INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED
     name={target:quoted}
 DELTA_INSERT_COLUMN_ARITY_MISMATCH
     tableName={target:dotted} columnName='not enough data columns' numColumns={expected} insertColumns={given}
+DELTA_INSERT_COLUMN_ARITY_MISMATCH = INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS 21S01 | -
+    tableName={target:quoted} tableColumns={table_columns:quoted_list} dataColumns={data_columns:quoted_list}
 DELTA_TABLE_ALREADY_EXISTS | CLONE
     tableName={target:quoted}
 DELTA_TABLE_ALREADY_EXISTS = DELTA_PATH_EXISTS 42K04 | save
@@ -239,6 +247,14 @@ DELTA_UNSUPPORTED_DATA_TYPES
 DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE
     columName={column} dataType={data_type}
 DELTA_CANNOT_WRITE_EMPTY_SCHEMA = DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS 428GU
+DELTA_COLUMN_NOT_FOUND = FIELD_NOT_FOUND 42704 | -
+    fieldName={name:quoted} fields={available}
+DELTA_COLUMN_NOT_FOUND = INVALID_FIELD_NAME 42000 | -
+    fieldName={name:quoted_column} path={parent:quoted_column}
+DELTA_COLUMN_NOT_FOUND = DELTA_UNSUPPORTED_DROP_NESTED_COLUMN_FROM_NON_STRUCT_TYPE 0AKDC | -
+    struct={data_type}
+DELTA_COLUMN_NOT_FOUND = DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY 0AKDC | -
+    fieldPath={column}
 DELTA_COLUMN_NOT_FOUND = UNRESOLVED_COLUMN.WITH_SUGGESTION 42703
     objectName={column:quoted_column} proposal={available:quoted_list}
 DELTA_PARTITION_COLUMN_NOT_FOUND
@@ -410,19 +426,19 @@ DELTA_NUM_RECORDS_MISMATCH
 DELTA_CANNOT_MODIFY_APPEND_ONLY
     table_name=null config=delta.appendOnly
 DELTA_CONCURRENT_APPEND = DELTA_CONCURRENT_APPEND.WITHOUT_HINT 2D521
-    operation={operation} tableName={target:dotted} version={version}
+    operation={operation} tableName={target:name_or_path} version={version}
     docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_CONCURRENT_DELETE_READ = DELTA_CONCURRENT_DELETE_READ.WITHOUT_HINT 2D521
-    operation={operation} tableName={target:dotted} version={version}
+    operation={operation} tableName={target:name_or_path} version={version}
     docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_CONCURRENT_DELETE_DELETE = DELTA_CONCURRENT_DELETE_DELETE.WITHOUT_HINT 2D521
-    operation={operation} tableName={target:dotted} version={version}
+    operation={operation} tableName={target:name_or_path} version={version}
     docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_CONCURRENT_WRITE
 DELTA_CONCURRENT_TRANSACTION
 DELTA_PROTOCOL_CHANGED
 DELTA_METADATA_CHANGED
-    tableName={target:dotted} conflictingCommit='version {version} ({operation})' docLink=https://docs.delta.io/latest/concurrency-control.html
+    tableName={target:name_or_path} conflictingCommit='version {version} ({operation})' docLink=https://docs.delta.io/latest/concurrency-control.html
 DELTA_FAILED_READ_FILE_FOOTER
     currentFile={path}
 DELTA_VERSIONS_NOT_CONTIGUOUS
@@ -449,6 +465,8 @@ DELTA_DELETION_VECTOR_INVALID_ROW_INDEX
 
 _STATES = {
     "AMBIGUOUS_REFERENCE": "42704",
+    "DELTA_CANNOT_WRITE_INTO_VIEW": "0A000",
+    "DELTA_CLONE_UNSUPPORTED_SOURCE": "0AKDC",
     "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED": "0A000",
     "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "42703",
     "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING": "42KD7",
@@ -457,8 +475,14 @@ _STATES = {
     "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE": "428H2",
     "DELTA_INVALID_INTERVAL": "22006",
     "DELTA_MISSING_COLUMN": "42703",
+    "DELTA_NOT_A_DELTA_TABLE": "0AKDD",
+    "DELTA_ONLY_OPERATION": "0AKDD",
+    "DELTA_OPERATION_NOT_ALLOWED_DETAIL": "0AKDC",
     "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS": "54000",
     "DUPLICATE_CLAUSES": "42614",
+    "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE": "42809",
+    "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE": "42809",
+    "EXPECT_VIEW_NOT_TABLE.USE_ALTER_TABLE": "42809",
     "FIELD_ALREADY_EXISTS": "42710",
     "FIELD_NOT_FOUND": "42704",
     "IDENTITY_COLUMNS_ILLEGAL_STEP": "42611",
@@ -469,6 +493,7 @@ _STATES = {
     "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.NON_DETERMINISTIC": "42K0E",
     "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE": "42K0E",
     "MULTIPLE_TIME_TRAVEL_SPEC": "42K0E",
+    "REQUIRES_SINGLE_PART_NAMESPACE": "42K05",
     "TABLE_OR_VIEW_ALREADY_EXISTS": "42P07",
     "TABLE_OR_VIEW_NOT_FOUND": "42P01",
     "UNSUPPORTED_DATATYPE": "0A000",
@@ -602,6 +627,12 @@ def _java_time(time: datetime | date | str) -> str:
     return f"{local:%Y-%m-%d %H:%M:%S}.{f'{local:%f}'.rstrip('0') or '0'}"
 
 
+def _name_or_path(names: Any) -> str:
+    """Return the name of a table with its catalog, or its path as SQL has it."""
+    parts = _parts(names)
+    return ".".join(parts) if len(parts) > 2 else f"delta.`{parts[-1]}`"
+
+
 def _condition_of_merge(operation: str) -> str:
     """Return the operation of an error about a condition of MERGE."""
     words = operation.split()
@@ -626,6 +657,7 @@ _NOTATIONS: Mapping[str, Callable[[Any], str]] = {
     "quoted": lambda names: ".".join(_quoted(names)),
     "quoted_column": lambda column: ".".join(_quoted(column.split("."))),
     "dotted": lambda names: ".".join(_parts(names)),
+    "name_or_path": _name_or_path,
     "double_quoted": lambda text: f'"{text}"',
     "java_seconds": lambda time: _java_time(time).partition(".")[0],
     "quoted_type": lambda text: f'"{sql_type(text)}"',

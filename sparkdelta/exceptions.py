@@ -76,7 +76,7 @@ class DeltaError(PySparkException):
     sql_state = "XXKDS"
     message: str
     message_parameters: dict[str, str]
-    _special_names: ErrorNames | tuple[str, dict[str, str]] | None = None
+    _special_names: ErrorNames | tuple[str, dict[str, str | Sequence[str]]] | None = None
     _names: ErrorNames | None = None
 
     if TYPE_CHECKING:  # the fields of the condition
@@ -114,7 +114,9 @@ class DeltaError(PySparkException):
         """Return the fields as the message shows them."""
         return {name: text_of(value) for name, value in fields.items()}
 
-    def named(self: Error, names: str | PySparkException, /, **parameters: str) -> Error:
+    def named(
+        self: Error, names: str | PySparkException, /, **parameters: str | Sequence[str]
+    ) -> Error:
         """Set the names that delta-spark has for this error, if our condition has several.
 
         Parameters
@@ -128,10 +130,11 @@ class DeltaError(PySparkException):
         from sparkdelta.error_names import ErrorNames, has_names
 
         if isinstance(names, str):
-            has_entry = has_names(self.error_class, names)
-            self._special_names = (
-                (names, parameters) if has_entry else ErrorNames.of(names, parameters)
-            )
+            if has_names(self.error_class, names):
+                self._special_names = (names, parameters)
+            else:
+                texts = {name: text_of(value) for name, value in parameters.items()}
+                self._special_names = ErrorNames.of(names, texts)
         elif condition := names.getCondition():
             found = names.getMessageParameters() or {}
             self._special_names = ErrorNames(condition, names.getSqlState(), found)

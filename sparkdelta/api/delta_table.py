@@ -134,7 +134,7 @@ class DeltaTable:
         if path is None:
             with follow_settings(sparkSession, _DELTA_TABLE):
                 raise name_not_found(sparkSession, name).named(
-                    "DELTA_MISSING_DELTA_TABLE", path=tableOrViewName
+                    "DELTA_MISSING_DELTA_TABLE", path=name
                 )
         table = cls.forPath(sparkSession, path)
         table._catalog_name = name  # noqa: SLF001 - of the same class

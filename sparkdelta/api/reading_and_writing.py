@@ -14,6 +14,8 @@ from sparkdelta.base.protocol.arguments import (
     checked_version,
     named_arguments,
 )
+from sparkdelta.base.spark.enabled_sessions import is_enabled
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.changes.read_changes import ChangeOptions
 from sparkdelta.operations.changes.read_changes import read_changes as read_changes_of
@@ -94,7 +96,10 @@ def read_delta(
         partition_time_zone=partition_time_zone,
         progress=progress,
     )
-    return snapshot.scan(where, columns, max_driver_files=max_driver_files).to_df()
+    rows = snapshot.scan(where, columns, max_driver_files=max_driver_files).to_df()
+    if is_enabled(spark):
+        engine_of(spark).mark_rows_of_table(rows, snapshot.path, snapshot.version)
+    return rows
 
 
 @named_arguments

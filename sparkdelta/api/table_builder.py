@@ -150,20 +150,25 @@ class DeltaTableBuilder(Generic[Table]):
         DeltaError
             Nothing was committed; see `sparkdelta.exceptions`.
         """
-        if self._name is not None:
-            is_optional = self._creation is Creation.CREATE_IF_NOT_EXISTS
-            table = NewTable.of(self._spark, self._name, self._location, is_optional=is_optional)
-        elif self._location is not None:
-            table = NewTable(self._location)
-        else:
-            raise _invalid("location", "a location or a table name is required")
-        described = replace(self._table, is_managed=table.is_managed)
-        with (
-            follow_settings(self._spark),
-            named(table, self._spark, self._table.comment),
-        ):
-            create_table(self._spark, table.path, described, self._creation)
+        with follow_settings(self._spark):
+            table = self._new_table()
+            described = replace(self._table, is_managed=table.is_managed)
+            with named(table, self._spark, self._table.comment):
+                create_table(self._spark, table.path, described, self._creation)
         return self._opened(self._spark, table.path)
+
+    def _new_table(self) -> NewTable:
+        if self._name is not None:
+            return NewTable.of(
+                self._spark,
+                self._name,
+                self._location,
+                is_optional=self._creation is Creation.CREATE_IF_NOT_EXISTS,
+                replaces=self._creation in (Creation.REPLACE, Creation.CREATE_OR_REPLACE),
+            )
+        if self._location is None:
+            raise _invalid("location", "a location or a table name is required")
+        return NewTable(self._location)
 
     def _with_columns(self, columns: Iterable[StructField]) -> DeltaTableBuilder[Table]:
         more = map(bounded_text, columns)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
@@ -18,7 +18,7 @@ NOT_COMPARED = frozenset(
         *("earliestTimestamp", "latestTimestamp", "schemaDiff"),
         # Schemas and expressions as the analyzer of Spark writes them; texts of other errors.
         *("cond", "condition", "details", "existingSchema", "expr", "expression", "expressionList"),
-        *("filter",),
+        *("filter", "plan", "conflictingCommit"),
         *("invalidExprSqls", "message", "newSchema", "oldSchema", "predicate", "proposal"),
         *(
             "dataType",
@@ -60,9 +60,13 @@ def names(error: Exception, root: str) -> dict[str, Any]:
     found: Any = _of_java(error) if isinstance(error, Py4JJavaError) else error
     if found is None or found.getCondition() is None:
         return {"condition": None, "class": type(error).__name__}
+    try:
+        given = dict(found.getMessageParameters() or {})
+    except Py4JError:  # some of Java's have none
+        given = {}
     parameters = {
         name: str(value).replace(f"file:{root}", "").replace(root, "")
-        for name, value in dict(found.getMessageParameters() or {}).items()
+        for name, value in given.items()
     }
     return {
         "condition": found.getCondition(),

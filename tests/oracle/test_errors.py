@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from sparkdelta.error_names import entries_by_condition
 from tests.oracle.error_names import are_same, names_of
@@ -36,9 +37,97 @@ INSERT INTO er_f VALUES (1)
 CREATE TABLE er_n (id INT NOT NULL) USING delta
 CREATE TABLE er_g (id INT, g INT GENERATED ALWAYS AS (id + 1)) USING delta
 CREATE TABLE er_c (id INT, v STRING) USING delta CLUSTER BY (id)
+CREATE TABLE er_m (id INT, s STRUCT<x: INT, y: INT>, l ARRAY<STRUCT<f: INT>>, m MAP<INT, INT>) USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name')
 CREATE TABLE er_q (id INT) USING parquet LOCATION '{root}/parquet'
 INSERT INTO er_q VALUES (1)
+CREATE VIEW er_v AS SELECT * FROM er_d
+CREATE TEMP VIEW er_some AS SELECT * FROM er_d WHERE id > 0
+CREATE TEMP VIEW er_limit AS SELECT * FROM er_d LIMIT 5
+CREATE TEMP VIEW er_join AS SELECT a.* FROM er_d a JOIN er_d b ON a.id = b.id
+CREATE TEMP VIEW er_old AS SELECT * FROM er_d VERSION AS OF 1
 """  # noqa: E501 - statements
+_STATEMENTS = """
+ALTER TABLE er_v SET TBLPROPERTIES ('a' = 'b')
+ALTER TABLE er_v ADD COLUMN z INT
+ALTER TABLE er_missing ADD CONSTRAINT c CHECK (id > 1)
+ALTER TABLE er_missing DROP CONSTRAINT c
+ALTER TABLE er_v ADD CONSTRAINT c CHECK (id > 1)
+ALTER TABLE er_some DROP FEATURE deletionVectors
+ALTER TABLE er_d ADD COLUMN s.z INT AFTER id
+ALTER TABLE er_m DROP COLUMN l.element
+ALTER TABLE er_m DROP COLUMN m.key
+ALTER TABLE er_m DROP COLUMN l.nothing
+ALTER TABLE er_m DROP COLUMN id.nothing
+ALTER TABLE er_m RENAME COLUMN l.element TO z
+ALTER TABLE er_m ALTER COLUMN l.element COMMENT 'z'
+ALTER TABLE er_m ALTER COLUMN s.x AFTER nothing
+ALTER VIEW er_d AS SELECT 1
+ALTER VIEW er_d WITH SCHEMA EVOLUTION
+ALTER VIEW er_d SET TBLPROPERTIES ('a' = 'b')
+ALTER VIEW er_d UNSET TBLPROPERTIES ('a')
+CREATE TABLE er_new SHALLOW CLONE er_v
+CREATE TABLE er_new SHALLOW CLONE er_some
+CREATE TABLE er_new SHALLOW CLONE er_d VERSION AS OF -1
+CREATE TABLE er_v (id INT) USING delta
+CREATE TABLE er_q USING delta AS SELECT 1 AS id
+CREATE TABLE no_catalog.no_database.er_new (id INT) USING delta
+REPLACE TABLE er_v (id INT) USING delta
+CREATE OR REPLACE TABLE er_q (id INT) USING delta
+CONVERT TO DELTA er_missing
+CONVERT TO DELTA default.er_missing
+CONVERT TO DELTA er_v
+OPTIMIZE er_v
+OPTIMIZE er_some
+OPTIMIZE er_q
+OPTIMIZE '{root}/missing'
+VACUUM er_v
+VACUUM er_q
+VACUUM '{root}/missing'
+VACUUM er_d USING INVENTORY er_missing
+RESTORE TABLE er_v TO VERSION AS OF 0
+RESTORE TABLE er_q TO VERSION AS OF 0
+RESTORE TABLE er_d TO VERSION AS OF -1
+REORG TABLE er_some APPLY (PURGE)
+REORG TABLE er_q APPLY (PURGE)
+GENERATE symlink_format_manifest FOR TABLE er_v
+GENERATE symlink_format_manifest FOR TABLE er_q
+DESCRIBE DETAIL er_v
+DESC HISTORY er_some
+DESCRIBE HISTORY er_q
+DESCRIBE delta.`{root}/missing`
+TRUNCATE TABLE delta.`{root}/missing`
+TRUNCATE TABLE er_v
+SHOW PARTITIONS delta.`{root}/missing`
+SHOW COLUMNS IN delta.`{root}/missing`
+SHOW TBLPROPERTIES delta.`{root}/missing`
+INSERT INTO er_d (id, nothing) VALUES (1, 2)
+INSERT INTO er_d (id, id) VALUES (1, 2)
+INSERT INTO er_d (id) VALUES (1, 2)
+INSERT INTO er_d BY NAME SELECT 1L AS id, 2 AS nothing
+INSERT INTO er_d BY NAME SELECT 1 AS id, 2 AS nothing
+INSERT INTO er_v SELECT * FROM er_d
+INSERT INTO er_some SELECT * FROM er_d
+INSERT INTO delta.`{root}/d@v1` SELECT * FROM er_d
+DELETE FROM er_v
+DELETE FROM er_some
+DELETE FROM er_limit
+DELETE FROM er_old
+DELETE FROM delta.`{root}/d@v1`
+DELETE FROM delta.`{root}/d@v9`
+UPDATE er_v SET id = 1
+UPDATE er_some SET id = 1
+UPDATE er_join SET id = 1
+UPDATE er_old SET id = 1
+UPDATE er_d SET s.x = 1, s.X = 2
+UPDATE er_d SET id = 1, ID = 2
+MERGE INTO er_v t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+MERGE INTO er_some t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+MERGE INTO er_join t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+MERGE INTO er_old t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+MERGE INTO er_d t USING er_t s ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE
+MERGE INTO er_d t USING er_t s ON t.id = s.id WHEN NOT MATCHED AND EXISTS (SELECT 1) THEN INSERT *
+SELECT * FROM er_d TIMESTAMP AS OF 'yesterday'
+"""
 Fault = Callable[[SparkSession, str], Any]
 
 
@@ -77,6 +166,10 @@ def _writer(spark: SparkSession, text: str, mode: str = "append") -> Any:
 
 def _reader(spark: SparkSession) -> Any:
     return spark.read.format("delta")
+
+
+def _run(text: str, spark: SparkSession, root: str) -> Any:
+    return spark.sql(text.replace("{root}", root)).collect()
 
 
 _ROW = "4 AS id, 'd' AS v, 1 AS p, 4 AS c"
@@ -260,7 +353,35 @@ FAULTS: Mapping[str, Fault] = {
         "ALTER TABLE er_d SET TBLPROPERTIES ('delta.nothing' = '1')"
     ),
     "show the columns of a missing table": lambda s, r: s.sql("DESCRIBE HISTORY er_missing"),
-}
+    "insert into a view": lambda s, r: s.table("er_d").write.insertInto("er_some"),
+    "merge into a view": lambda s, r: (
+        s.table("er_t").mergeInto("er_some", F.expr("er_t.id = -1")).whenMatched().delete().merge()
+    ),
+    "save a table over a view": lambda s, r: (
+        s.table("er_d").writeTo("er_v").using("delta").create()
+    ),
+    "replace a view": lambda s, r: s.table("er_d").writeTo("er_v").using("delta").replace(),
+    "replace a table of Parquet files": lambda s, r: (
+        s.table("er_d").writeTo("er_q").using("delta").createOrReplace()
+    ),
+    "create a table of the catalog twice": lambda s, r: s.catalog.createTable(
+        "er_d", source="delta", schema=s.table("er_t").schema
+    ),
+    "name a path as a table twice": lambda s, r: s.catalog.createTable(
+        "er_d", f"{r}/d", source="delta"
+    ),
+    "create a table of a view's name": lambda s, r: s.catalog.createTable(
+        "er_v", source="delta", schema=s.table("er_t").schema
+    ),
+    "forName of a view": lambda s, r: _named(s, "er_v"),
+    "forName of a missing database": lambda s, r: _named(s, "no_database.er_missing"),
+    "recover the partitions of a table": lambda s, r: s.catalog.recoverPartitions("er_t"),
+    "recover the partitions of a view": lambda s, r: s.catalog.recoverPartitions("er_v"),
+    "list the columns of a missing table": lambda s, r: s.catalog.listColumns("er_missing"),
+    "drop a missing table of the catalog": lambda s, r: s.catalog.dropTable("er_missing"),
+    "drop a table as a view": lambda s, r: s.catalog.dropView("er_d"),
+    "refresh a missing table": lambda s, r: s.catalog.refreshTable("er_missing"),
+} | {text: partial(_run, text) for text in _STATEMENTS.strip().splitlines()}
 
 
 def faults(spark: SparkSession, root: str) -> list[Any]:

@@ -335,8 +335,12 @@ def test_names_are_changed(enabled: SparkSession, tmp_path: Path) -> None:
 def test_conversion(enabled: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "a directory")
     enabled.range(4).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(path)
-    with raises("DELTA_MISSING_PROVIDER_FOR_CONVERT"):
+    with raises("DELTA_TABLE_NOT_FOUND"):
         enabled.sql("CONVERT TO DELTA sd_missing")
+    enabled.sql("CREATE VIEW sd_view AS SELECT 1 AS id")
+    with raises("DELTA_TABLE_NOT_FOUND"):
+        enabled.sql("CONVERT TO DELTA sd_view")
+    enabled.sql("DROP VIEW sd_view")
     with pytest.raises(InvalidArgumentError):
         enabled.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (p NONSENSE)")
     converted = enabled.sql(f"CONVERT TO DELTA parquet.`{path}` PARTITIONED BY (p INT)")

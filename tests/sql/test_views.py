@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkdelta
+from sparkdelta.exceptions import DeltaError
 from tests.support.errors import raises
 from tests.support.settings import settings
 
@@ -325,34 +325,83 @@ def test_a_view_without_a_column_keeps_its_values(enabled: SparkSession, view: s
         enabled.sql("MERGE INTO changed USING range(5) r ON true WHEN MATCHED THEN DELETE")
 
 
-OTHER_VIEWS = (
-    "SELECT * FROM t WHERE id > 0",
-    "SELECT * FROM t LIMIT 5",
-    "SELECT * FROM t ORDER BY id",
-    "SELECT DISTINCT * FROM t",
-    "SELECT a.* FROM t a JOIN t b ON a.id = b.id",
-    "SELECT * FROM t UNION ALL SELECT * FROM t",
-    "SELECT max(id) AS id, s FROM t GROUP BY s",
-    "SELECT id, s AS s2 FROM t",
-    "SELECT id AS s, s AS id FROM t",
-    "SELECT id, upper(s) AS s FROM t",
-    "SELECT *, 1 AS n FROM t",
-    "SELECT * FROM t VERSION AS OF 1",
-)
+OTHER_VIEWS = {
+    "SELECT * FROM t WHERE id > 0": "DELTA_UNEXPECTED_PARTIAL_SCAN",
+    "SELECT * FROM t LIMIT 5": "DELTA_UNSUPPORTED_SOURCE",
+    "SELECT * FROM t ORDER BY id": "DELTA_UNSUPPORTED_SOURCE",
+    "SELECT DISTINCT * FROM t": "DELTA_UNSUPPORTED_SOURCE",
+    "SELECT a.* FROM t a JOIN t b ON a.id = b.id": "DELTA_UNSUPPORTED_SOURCE",
+    "SELECT * FROM t UNION ALL SELECT * FROM t": "DELTA_UNSUPPORTED_SOURCE",
+    "SELECT max(id) AS id, s FROM t GROUP BY s": "DELTA_UNSUPPORTED_SOURCE",
+    "SELECT id, s AS s2 FROM t": "DELTA_STATEMENT_NOT_SUPPORTED",
+    "SELECT id AS s, s AS id FROM t": "DELTA_STATEMENT_NOT_SUPPORTED",
+    "SELECT id, upper(s) AS s FROM t": "DELTA_STATEMENT_NOT_SUPPORTED",
+    "SELECT *, 1 AS n FROM t": "DELTA_STATEMENT_NOT_SUPPORTED",
+    "SELECT * FROM t VERSION AS OF 1": "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION",
+}
 
 
 @pytest.mark.classic("the server has the plans of views")
 def test_other_views_change_nothing(enabled: SparkSession, view: str) -> None:
-    for query in OTHER_VIEWS:
+    for query, condition in OTHER_VIEWS.items():
         enabled.sql(f"CREATE OR REPLACE TEMP VIEW changed AS {query}")
         for statement in (
             "DELETE FROM changed WHERE id = 1",
             "UPDATE changed SET id = 5",
             "MERGE INTO changed USING range(5) r ON true WHEN MATCHED THEN DELETE",
-            "INSERT INTO changed VALUES (3, 'c')",
         ):
-            with pytest.raises((PySparkException, Py4JJavaError)):
+            with raises(condition):
                 enabled.sql(statement)
+        with pytest.raises(DeltaError) as refused:
+            enabled.sql("INSERT INTO changed VALUES (3, 'c')")
+        assert refused.value.getCondition() == "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+    assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
+
+
+@pytest.mark.classic("the server has the plans of views")
+def test_a_view_of_some_rows_by_dataframe_changes_nothing(enabled: SparkSession, view: str) -> None:
+    path = enabled.sql("DESCRIBE DETAIL t").collect()[0]["location"]
+    version = enabled.read.format("delta").option("versionAsOf", "1").load(path)
+    for rows, condition in (
+        (enabled.table("t").where("id > 0"), "DELTA_UNEXPECTED_PARTIAL_SCAN"),
+        (version, "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION"),
+    ):
+        rows.createOrReplaceTempView(view)
+        with raises(condition):
+            enabled.sql("DELETE FROM changed")
+        with raises(AnalysisException):
+            rows.write.insertInto(view)
+    assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
+
+
+STATEMENTS_OF_TABLES = {
+    "OPTIMIZE v": "OPTIMIZE",
+    "VACUUM v": "VACUUM",
+    "DESCRIBE DETAIL v": "DESCRIBE DETAIL",
+    "DESC HISTORY v": "DESCRIBE HISTORY",
+    "REORG TABLE v APPLY (PURGE)": "REORG",
+    "GENERATE symlink_format_manifest FOR TABLE v": "GENERATE",
+    "ALTER TABLE v ADD CONSTRAINT c CHECK (id > 0)": "ALTER TABLE ... ADD CONSTRAINT",
+    "ALTER TABLE v DROP FEATURE deletionVectors": "ALTER TABLE ... DROP FEATURE",
+}
+
+
+def test_a_permanent_view_takes_no_statement_of_a_table(
+    enabled: SparkSession, database: str
+) -> None:
+    enabled.sql("CREATE VIEW v AS SELECT * FROM t")
+    for statement, operation in STATEMENTS_OF_TABLES.items():
+        with pytest.raises(DeltaError) as refused:
+            enabled.sql(statement)
+        assert refused.value.getCondition() == "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+        name = f"`spark_catalog`.`{database}`.`v`"
+        parameters = {"viewName": name, "operation": operation}
+        assert refused.value.getMessageParameters() == parameters
+    with raises("DELTA_UNSUPPORTED_SOURCE"):
+        enabled.sql("DELETE FROM v")
+    with pytest.raises(DeltaError) as refused:
+        enabled.sql("RESTORE TABLE v TO VERSION AS OF 0")
+    assert refused.value.getCondition() == "DELTA_ONLY_OPERATION"
     assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from sparkdelta.base.jvm.jvm import analyzed, frame_of, scala_items
 from sparkdelta.base.jvm.jvm_catalog import JvmCatalog, copied
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
+from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.schema.stored_view import StoredView, TablesOfView, TableView
 from sparkdelta.base.schema.table_schema import as_nullable, quoted_path
 
@@ -82,45 +83,82 @@ class JvmViews(JvmCatalog):
         """Rename a permanent view, see `define_view` and `rename_table`."""
         self.rename_table(name, new_name)
 
-    def mark_rows_of_table(self, rows: DataFrame, table_root: str) -> None:
-        """Mark rows in their plan as all rows of a table, for `table_of_view`."""
-        analyzed(rows).setTagValue(self._mark, table_root)
+    def mark_rows_of_table(
+        self, rows: DataFrame, table_root: str, version: Version | None = None
+    ) -> None:
+        """Mark rows in their plan as all rows of a table, for `table_of_view`.
+
+        Parameters
+        ----------
+        version
+            The version that the rows stay at, if they do not follow the table.
+        """
+        plan = analyzed(rows)
+        plan.setTagValue(self._mark, table_root)
+        if version is not None:
+            plan.setTagValue(self._version_mark, str(version))
+
+    def mark_query(self, rows: DataFrame) -> None:
+        """Mark rows in their plan as a query that defines a view, for `is_view_of_query`."""
+        analyzed(rows).setTagValue(self._query_mark, "")
+
+    def is_view_of_query(self, name: Sequence[str]) -> bool:
+        """Return True for a temporary view that a statement defined by a query on Delta tables."""
+        if not self.is_temporary_view(name):
+            return False
+        plan = self.java.table(quoted_path(name)).queryExecution().analyzed()
+        while str(plan.nodeName()) in ("SubqueryAlias", "View"):
+            plan = plan.child()
+        return bool(plan.getTagValue(self._query_mark).isDefined())
 
     def table_of_view(self, name: Sequence[str]) -> TableView | None:
-        """Return the table of which a temporary view has all rows, and only columns; None for other
-        views and names.
+        """Return the table of which a temporary view has rows, without a limit or order; None for
+        other views and names.
         """
         if not self.is_temporary_view(name):
             return None
         plan = self.java.table(quoted_path(name)).queryExecution().analyzed()
         columns = {str(each.name()): each.exprId() for each in scala_items(plan.output())}
-        is_frame, mark = True, self._mark
+        is_frame, is_partial, mark = True, False, self._mark
         while not plan.getTagValue(mark).isDefined():
             kind = str(plan.nodeName())
             if kind == "Project":
                 is_frame, sources = False, _sources(plan)
-                if not all(each in sources for each in columns.values()):
-                    return None
-                columns = {name: sources[each] for name, each in columns.items()}
+                columns = {name: sources.get(each) for name, each in columns.items()}
             elif kind == "View" and not plan.isTempView():
                 return None
-            elif kind == "Filter" and str(plan.condition()) == "true":  # as `spliced` puts it
+            elif kind == "Filter":
                 is_frame = False
+                is_partial |= str(plan.condition()) != "true"  # which `spliced` puts there
             elif kind not in ("SubqueryAlias", "View"):
                 return None
             plan = plan.child()
         names = {each.exprId(): str(each.name()) for each in scala_items(plan.output())}
+        version = plan.getTagValue(self._version_mark)
         return TableView(
             root=str(plan.getTagValue(mark).get()),
-            columns={name: names[each] for name, each in columns.items()},
+            version=str(version.get()) if version.isDefined() else None,
+            columns={name: names.get(each) for name, each in columns.items()},
             num_columns=len(names),
             is_frame=is_frame,
+            is_partial=is_partial,
         )
 
     @property
     def _mark(self) -> Any:
         """The tag of plans that are all rows of a table."""
-        return self.jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag("sparkdelta.rowsOfTable")
+        return self._tag("rowsOfTable")
+
+    @property
+    def _version_mark(self) -> Any:
+        return self._tag("rowsOfVersion")
+
+    @property
+    def _query_mark(self) -> Any:
+        return self._tag("viewOfQuery")
+
+    def _tag(self, name: str) -> Any:
+        return self.jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag(f"sparkdelta.{name}")
 
 
 def _sources(projection: Any) -> dict[Any, Any]:

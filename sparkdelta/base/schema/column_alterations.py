@@ -45,9 +45,12 @@ def spelled_path(schema: StructType, path: ColumnPath) -> ColumnPath:
     for name in path:
         found = {name_key(n): (n, inner) for n, inner in _members(data_type)}.get(name_key(name))
         if found is None:
-            raise ColumnNotFoundError(
-                column=path_text(path), available=[n for n, _ in _members(data_type)]
-            )
+            available = [n for n, _ in _members(data_type)]
+            error = ColumnNotFoundError(column=path_text(path), available=available)
+            if not isinstance(data_type, StructType):
+                parent = path_text(tuple(names))
+                error.named("INVALID_FIELD_NAME", name=path_text(path), parent=parent)
+            raise error
         spelled, data_type = found
         names.append(spelled)
     return tuple(names)
@@ -75,7 +78,10 @@ def with_column(
     def added(struct: StructType) -> StructType:
         _check_new(struct, (*parent, field.name), "add")
         last = Position(struct.names[-1] if struct.names else None)
-        return _placed(struct.fields, field, position or last)
+        try:
+            return _placed(struct.fields, field, position or last, parent)
+        except ColumnNotFoundError as error:
+            raise error.named("FIELD_NOT_FOUND", name=field.name) from None
 
     return _with_struct(schema, parent, added, field.name)
 
@@ -125,7 +131,7 @@ def with_changed_column(
         if position is None or name_key(position.after or "") == name_key(path[-1]):
             return StructType(fields)  # after itself a column stays where it is
         others = [field for field in fields if field.name != path[-1]]
-        return _placed(others, change(struct[path[-1]]), position)
+        return _placed(others, change(struct[path[-1]]), position, path[:-1])
 
     return _with_struct(schema, path[:-1], changed)
 
@@ -231,9 +237,14 @@ def _check_new(struct: StructType, path: ColumnPath, operation: str) -> None:
         )
 
 
-def _placed(fields: list[StructField], field: StructField, position: Position) -> StructType:
+def _placed(
+    fields: list[StructField], field: StructField, position: Position, parent: ColumnPath
+) -> StructType:
     if position.after is None:
         return StructType([field, *fields])
-    [after] = spelled_path(StructType(fields), (position.after,))
-    place = [f.name for f in fields].index(after) + 1
+    places = {name_key(f.name): number for number, f in enumerate(fields, 1)}
+    place = places.get(name_key(position.after))
+    if place is None:
+        column, available = path_text((*parent, position.after)), [f.name for f in fields]
+        raise ColumnNotFoundError(column=column, available=available)
     return StructType([*fields[:place], field, *fields[place:]])

@@ -61,21 +61,27 @@ class TablesOfView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A temporary view of all rows of a Delta table.
+    """A temporary view of rows of one Delta table.
 
     Attributes
     ----------
     root
         Of the table.
+    version
+        The one that the view stays at; None if it is the latest.
     columns
-        The table's columns by the names of the view's.
+        The table's columns by the names of the view's; None for expressions.
     num_columns
         Of the table.
     is_frame
         True if it was made of the table's DataFrame as it is, False if by a query.
+    is_partial
+        True if it has a condition on the rows.
     """
 
     root: str
-    columns: Mapping[str, str]
+    version: str | None
+    columns: Mapping[str, str | None]
     num_columns: int
     is_frame: bool
+    is_partial: bool

@@ -43,6 +43,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.base.predicates.resolved_names import name_parts
+from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.stored_view import StoredView, TablesOfView, TableView
@@ -101,8 +102,16 @@ class ConnectViews(ConnectCatalog):
     def update_columns_of_view(self, view: StoredView, schema: StructType) -> None:
         """Keep the columns of the creation: no statement changes them alone."""
 
-    def mark_rows_of_table(self, rows: DataFrame, table_root: str) -> None:
+    def mark_rows_of_table(
+        self, rows: DataFrame, table_root: str, version: Version | None = None
+    ) -> None:
         """Skip it: the server has the plans of views."""
+
+    def mark_query(self, rows: DataFrame) -> None:
+        """Skip it, as `mark_rows_of_table` does."""
+
+    def is_view_of_query(self, name: Sequence[str]) -> bool:  # noqa: ARG002
+        return False
 
     def table_of_view(self, name: Sequence[str]) -> TableView | None:  # noqa: ARG002
         return None

@@ -128,7 +128,12 @@ def rename_column(snapshot: Snapshot, path: ColumnPath, name: str) -> Alteration
     table = snapshot.configuration
     if not table.is_mapped:
         raise DeltaError.of("DELTA_UNSUPPORTED_RENAME_COLUMN", path=snapshot.path)
-    old = _field_path(table.schema, path)
+    parent, as_named = path_text(path[:-1]), path_text((*path[:-1], name))
+    old = _field_path(
+        table.schema,
+        path,
+        lambda error, _: error.named("INVALID_FIELD_NAME", name=as_named, parent=parent),
+    )
     new = (*old[:-1], name)
     schema = with_renamed_column(table.schema, old, name)
     check_columns(StructType([StructField(name, StringType())]), any_names=True)
@@ -153,7 +158,7 @@ def drop_columns(
     schema, dropped = table.schema, list[ColumnPath]()
     for path in paths:
         try:
-            dropped.append(_field_path(schema, path))
+            dropped.append(_field_path(schema, path, _not_to_be_dropped))
         except ColumnNotFoundError:
             if not if_exists:
                 raise
@@ -209,7 +214,9 @@ def _with_change(
     if change.data_type is not None:
         schema = retyped(snapshot, schema, path, change.data_type)
     if change != ColumnChange(data_type=change.data_type):
-        path = _field_path(schema, path)
+        path = _field_path(
+            schema, path, lambda error, _: error.named("DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY")
+        )
         if change.set_not_null:
             _check_not_null(schema, path)
         schema = with_changed_column(
@@ -345,12 +352,30 @@ def new_field(column: StructField) -> StructField:
     return field
 
 
-def _field_path(schema: StructType, path: ColumnPath) -> ColumnPath:
-    """Return the path of a field as the schema spells it; refuse elements, keys and values."""
+def _field_path(
+    schema: StructType,
+    path: ColumnPath,
+    refused: Callable[[ColumnNotFoundError, DataType], DeltaError],
+) -> ColumnPath:
+    """Return the path of a field as the schema spells it; refuse elements, keys and values.
+
+    Parameters
+    ----------
+    refused
+        Names that error, given the type at the path.
+    """
     spelled = spelled_path(schema, path)
     if field_at(schema, spelled) is None:
-        raise ColumnNotFoundError(column=path_text(path), available=schema.names)
+        error = ColumnNotFoundError(column=path_text(path), available=schema.names)
+        raise refused(error, type_at(schema, spelled))
     return spelled
+
+
+def _not_to_be_dropped(error: ColumnNotFoundError, data_type: DataType) -> DeltaError:
+    return error.named(
+        "DELTA_UNSUPPORTED_DROP_NESTED_COLUMN_FROM_NON_STRUCT_TYPE",
+        data_type=data_type.simpleString(),
+    )
 
 
 def changed_field(field: StructField, change: ColumnChange) -> StructField:

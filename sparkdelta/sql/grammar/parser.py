@@ -32,6 +32,8 @@ class Parser:
     ----------
     target
         The table that the statement is about, once its name was read.
+    is_path
+        True if it is given by its path as a string.
     creates_delta
         True if it creates a table by CLONE.
     operation
@@ -52,6 +54,7 @@ class Parser:
         self.tokens = tokens
         self.place = place
         self.target: Name | None = None
+        self.is_path = False
         self.creates_delta = False
         self.operation = ""
         self.queries: Fragment | None = None
@@ -184,8 +187,8 @@ class Parser:
 
     def table(self) -> Name:
         """Parse the name of the statement's table, or its path as a string."""
-        is_path = self.token.kind is Kind.STRING
-        self.target = ("delta", self.string()) if is_path else self.table_name()
+        self.is_path = self.token.kind is Kind.STRING
+        self.target = ("delta", self.string()) if self.is_path else self.table_name()
         return self.target
 
     def alias(self, *ends: str) -> str | None:
@@ -379,6 +382,8 @@ class Parser:
         for words in ("VERSION AS OF", "SYSTEM_VERSION AS OF"):
             if self.accept(words) or self.accept(f"FOR {words}"):
                 is_text = self.token.kind is Kind.STRING and self.token.text.isdigit()
+                if self.peek("-"):
+                    raise self.error("the number of a version is expected")
                 return {"version": int(self.string()) if is_text else self.number()}
         for words in ("TIMESTAMP AS OF", "SYSTEM_TIME AS OF"):
             if self.accept(words) or self.accept(f"FOR {words}"):

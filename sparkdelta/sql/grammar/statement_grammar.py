@@ -43,11 +43,14 @@ class Statement:
         Carries it out; takes the table and the arguments.
     only_delta
         True if Spark's own SQL does not have it.
+    name
+        The statement in errors.
     """
 
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
     only_delta: bool = False
+    name: str = ""
 
 
 Rule: TypeAlias = Callable[[Parser], "Statement | None"]
@@ -78,11 +81,13 @@ def statement(
 
     def register(function: Function) -> Function:
         parts = _parts(iter(_PART.finditer(line)), kinds)
+        name = heads[0].replace("|DESC", "")
+        name = name if rules is STATEMENTS else f"ALTER TABLE ... {name}"
 
         def rule(parser: Parser) -> Statement:
             arguments = dict[str, Any]()
             _read(parser, parts, (), arguments)
-            return Statement(function, arguments, only_delta)
+            return Statement(function, arguments, only_delta, name)
 
         rules.update(dict.fromkeys(heads, rule))
         return function

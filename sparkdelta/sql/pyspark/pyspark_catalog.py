@@ -5,7 +5,7 @@ Each function takes PySpark's method first, and calls it for anything but a Delt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +21,7 @@ from sparkdelta.base.schema.sql_text import SESSION_CATALOG, text_literal
 from sparkdelta.base.schema.table_schema import quoted, quoted_path
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, is_enabled
+from sparkdelta.base.spark.session_settings import follow_settings
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from sparkdelta.operations.upkeep.catalog_entries import named
@@ -36,6 +37,7 @@ from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.definition.table_description import all_properties
 from sparkdelta.table.listing.table_names import (
     NewTable,
+    name_in_catalog,
     path_in_name,
     table_name,
     table_path,
@@ -186,18 +188,31 @@ def create_table(
     for name in others:
         problem = "a Delta table takes path and table properties"
         raise InvalidArgumentError(argument=name, problem=problem)
-    if schema is None and not properties and path is not None:
-        load_snapshot(spark, path)
-        table = NewTable.of(spark, table_name(tableName), path)
-        if table.name is None:
-            raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=table.path)
-        with named(table, spark):
-            return read_delta(spark, path)
-    builder = DeltaTable.create(spark).tableName(tableName).addColumns(schema or StructType())
+    parts = table_name(tableName)
+    with follow_settings(spark, "CREATE", lambda: name_in_catalog(spark, parts)):
+        if table_path(spark, with_database(spark, parts)) is not None:
+            raise DeltaError.of("DELTA_TABLE_ALREADY_EXISTS", path=tableName)
+        if schema is None and not properties and path is not None:
+            table = NewTable.of(spark, parts, path)
+            load_snapshot(spark, path)
+            with named(table, spark):
+                return read_delta(spark, path)
+        return _created(spark, tableName, path, schema, description, properties)
+
+
+def _created(
+    spark: SparkSession,
+    name: str,
+    path: str | None,
+    schema: StructType | None,
+    description: str | None,
+    properties: Mapping[str, str],
+) -> DataFrame:
+    builder = DeltaTable.create(spark).tableName(name).addColumns(schema or StructType())
     builder = builder if path is None else builder.location(path)
     builder = builder if description is None else builder.comment(description)
-    for name, text in properties.items():
-        builder = builder.property(name, text)
+    for key, text in properties.items():
+        builder = builder.property(key, text)
     return builder.execute().toDF()
 
 

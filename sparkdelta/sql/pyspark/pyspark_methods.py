@@ -26,7 +26,6 @@ from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.operations.upkeep.persisted_rows import remember_persisted
 from sparkdelta.sql.pyspark import pyspark_catalog, pyspark_streaming, pyspark_writing
 from sparkdelta.sql.pyspark.pyspark_merging import MergeWriter
-from sparkdelta.sql.statements.changed_views import path_of_view
 from sparkdelta.sql.statements.inserted_rows import Insertion, inserted_rows
 from sparkdelta.sql.statements.options import (
     check_format_of_table,
@@ -37,6 +36,7 @@ from sparkdelta.sql.statements.options import (
 )
 from sparkdelta.sql.statements.queries import SparkSql
 from sparkdelta.sql.statements.reading import read
+from sparkdelta.sql.statements.statement_targets import path_of_view
 from sparkdelta.sql.statements.statement_text import run_sql
 from sparkdelta.table.listing.table_names import (
     NewTable,
@@ -130,7 +130,8 @@ def insert_into(
     """Replace ``DataFrameWriter.insertInto``: columns are matched by position."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
-    path = _named_path(spark, tableName, takes_view=True)
+    with _writing_to(spark, tableName):
+        path = _named_path(spark, tableName, of_view="INSERT")
     if path is None:
         original(writer, tableName, overwrite)
         return
@@ -162,16 +163,19 @@ def _create(mode: str, *, requires_table: bool = False) -> Replacement:
         if found is None:
             original(writer)
             return
-        state, table = found
+        state, location = found
         spark = state.rows.sparkSession
-        with _writing_to(spark, state.table), named(table, spark):
-            pyspark_writing.create_as(
-                state,
-                table.path,
-                mode=mode,
-                requires_table=requires_table,
-                is_managed=table.is_managed,
-            )
+        with _writing_to(spark, state.table):
+            name, replaces = table_name(state.table), mode == "overwrite"
+            table = NewTable.of(spark, name, location, replaces=replaces)
+            with named(table, spark):
+                pyspark_writing.create_as(
+                    state,
+                    table.path,
+                    mode=mode,
+                    requires_table=requires_table,
+                    is_managed=table.is_managed,
+                )
 
     return create
 
@@ -204,9 +208,9 @@ def overwrite_partitions(original: Original, writer: Builder) -> None:
         pyspark_writing.write_into(*found, overwrites_partitions=True)
 
 
-def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
-    """Return the state of a ``DataFrameWriterV2`` and the table that it creates or replaces; None
-    for tables of other formats.
+def _creating_writer(writer: Builder) -> tuple[WriterState, str | None] | None:
+    """Return the state of a ``DataFrameWriterV2`` that creates or replaces a table, and the table's
+    location if it is given; None for tables of other formats.
     """
     builders = builders_of(writer)
     spark = builders.session_of(writer)
@@ -218,7 +222,7 @@ def _creating_writer(writer: Builder) -> tuple[WriterState, NewTable] | None:
         return None
     properties = dict(state.properties)
     location = properties.pop("location", None)
-    return replace(state, properties=properties), NewTable.of(spark, name, location)
+    return replace(state, properties=properties), location
 
 
 def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
@@ -235,7 +239,7 @@ def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:
 
 
 def _named_path(
-    spark: SparkSession, name: str, *, qualified: bool = False, takes_view: bool = False
+    spark: SparkSession, name: str, *, qualified: bool = False, of_view: str = ""
 ) -> str | None:
     """Return the path of a Delta table by its name, in an enabled session; None for other tables.
 
@@ -243,15 +247,15 @@ def _named_path(
     ----------
     qualified
         True if the name is a table's even where a temporary view has it, too.
-    takes_view
-        True if it may be the name of a temporary view of the table.
+    of_view
+        The statement, if it may name a temporary view of the table.
     """
     if not is_enabled(spark):
         return None
     try:
         parts = table_name(name)
         path = table_path(spark, with_database(spark, parts) if qualified else parts)
-        return path_of_view(spark, parts, "INSERT") if path is None and takes_view else path
+        return path_of_view(spark, parts, of_view) if path is None and of_view else path
     except InvalidArgumentError:  # Spark explains the error in the name
         return None
 
@@ -326,7 +330,8 @@ def changes(original: Original, reader: Builder, tableName: str) -> DataFrame:
 
 def merge_into(original: Original, rows: DataFrame, table: str, condition: Column) -> Any:
     """Replace ``DataFrame.mergeInto``."""
-    path = _named_path(rows.sparkSession, table)
+    with _writing_to(rows.sparkSession, table):
+        path = _named_path(rows.sparkSession, table, of_view="MERGE")
     return (
         original(rows, table, condition)
         if path is None

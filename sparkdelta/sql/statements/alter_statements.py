@@ -101,12 +101,19 @@ def _unset_properties(table: StatementTable, names: list[str], *, if_exists: boo
     _alter(table).unset_properties(names, if_exists=ignores_missing)
 
 
-@statement("ADD CONSTRAINT", line="name:word CHECK check:in_parentheses", rules=_CLAUSES)
+@statement(
+    "ADD CONSTRAINT",
+    line="name:word CHECK check:in_parentheses",
+    rules=_CLAUSES,
+    only_delta=True,
+)
 def _add_constraint(table: StatementTable, name: str, check: str) -> None:
     _alter(table).add_constraint(name, check)
 
 
-@statement("DROP CONSTRAINT", line="if_exists=[IF EXISTS] name:word", rules=_CLAUSES)
+@statement(
+    "DROP CONSTRAINT", line="if_exists=[IF EXISTS] name:word", rules=_CLAUSES, only_delta=True
+)
 def _drop_constraint(table: StatementTable, name: str, *, if_exists: bool = False) -> None:
     _alter(table).drop_constraint(name, if_exists=if_exists)
 

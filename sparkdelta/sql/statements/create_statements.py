@@ -33,6 +33,7 @@ from sparkdelta.sql.statements.column_definitions import (
 )
 from sparkdelta.sql.statements.options import WRITE, arguments, given_location, with_settings
 from sparkdelta.sql.statements.statement_table import StatementTable
+from sparkdelta.sql.statements.statement_targets import view_of_name
 from sparkdelta.table.definition.clustering import clustering_columns, logical_columns
 from sparkdelta.table.definition.definition_change import TableDescription
 from sparkdelta.table.definition.table_description import all_properties
@@ -189,7 +190,7 @@ def create(
         )
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     is_kept = creation not in _REPLACES
-    new = NewTable.of(table.spark, table.name, location, is_optional=is_kept)
+    new = NewTable.of(table.spark, table.name, location, is_optional=is_kept, replaces=not is_kept)
     with named(new, table.spark, comment):
         if query is not None:
             replaces = creation in _REPLACES
@@ -375,7 +376,11 @@ def create_clone(
     """Create a table with the files of another."""
     spark, source_path = table.spark, table_path(table.spark, source)
     if source_path is None:
-        raise name_not_found(spark, source, searches=False)
+        view = view_of_name(spark, source)
+        error = name_not_found(spark, source, searches=False)
+        if view is not None:
+            error.named("DELTA_CLONE_UNSUPPORTED_SOURCE", name=".".join(view), format="View")
+        raise error
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     new = NewTable.of(spark, table.name, location, is_optional=is_optional)
     time = None if timestamp is None else session_time(spark, timestamp)

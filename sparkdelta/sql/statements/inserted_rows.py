@@ -28,11 +28,16 @@ from sparkdelta.base.protocol.protocol_upgrades import (
 )
 from sparkdelta.base.schema.moment_texts import date_text, in_utc, time_text
 from sparkdelta.base.schema.sql_text import text_literal, type_text
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.table_schema import as_nullable, quoted
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import Evaluation, session_time_zone
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DeltaError, InvalidArgumentError, NonPartitionColumnReferenceError
+from sparkdelta.exceptions import (
+    ColumnNotFoundError,
+    DeltaError,
+    InvalidArgumentError,
+    NonPartitionColumnReferenceError,
+)
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, tokenize
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.table.listing.table_names import table_name
@@ -146,7 +151,21 @@ def _named_rows(rows: DataFrame, snapshot: Snapshot, insertion: Insertion) -> Da
         if name_key(name) in map(name_key, insertion.constants):
             problem = f"the query has column {name}, too"
             raise InvalidArgumentError(argument="PARTITION", problem=problem)
-    return _with_constants(rows, insertion)
+    rows = _with_constants(rows, insertion)
+    fields = {name_key(field.name): as_nullable(field.dataType) for field in snapshot.schema.fields}
+    given = {field.name: as_nullable(field.dataType) for field in rows.schema.fields}
+    unknown = [name for name in given if name_key(name) not in fields]
+    is_cast = any(fields.get(name_key(name), kind) != kind for name, kind in given.items())
+    if unknown and is_cast and not insertion.evolves:
+        raise _no_column(unknown[0], snapshot)
+    return rows
+
+
+def _no_column(name: str, snapshot: Snapshot) -> DeltaError:
+    """Return the error of a column by name; delta-spark has it where rows need a cast."""
+    problem, columns = f"the table has no column {name}", ", ".join(snapshot.schema.names)
+    error = DeltaError.of("DELTA_METADATA_MISMATCH", path=snapshot.path, problem=problem)
+    return error.named("DELTA_MISSING_COLUMN", columnName=name, columnList=columns)
 
 
 def _with_constants(rows: DataFrame, insertion: Insertion) -> DataFrame:
@@ -238,6 +257,7 @@ def _by_position(rows: DataFrame, snapshot: Snapshot, insertion: Insertion) -> D
     by_name = {name_key(each.name): each for each in snapshot.schema.fields}
     constants = list(insertion.constants)
     names = insertion.names(snapshot.schema, constants)
+    _check_listed(names, snapshot, insertion)
     given = rows.schema.fields
     renamed = rows.toDF(*_all_names(given, names, snapshot, insertion))
     if constants:
@@ -251,6 +271,21 @@ def _by_position(rows: DataFrame, snapshot: Snapshot, insertion: Insertion) -> D
         if value != quoted(name):
             values[name] = F.expr(value)
     return renamed.withColumns(values) if values else renamed
+
+
+def _check_listed(names: Sequence[str], snapshot: Snapshot, insertion: Insertion) -> None:
+    """Refuse columns after the table's name that are there twice, or that it does not have."""
+    if insertion.columns is None:
+        return
+    keys = [name_key(name) for name in names]
+    known = set(map(name_key, snapshot.schema.names))
+    for number, (name, key) in enumerate(zip(names, keys, strict=True)):
+        if key in keys[:number]:
+            raise DeltaError.of("DELTA_DUPLICATE_COLUMNS_FOUND", columns=[name]).named(
+                "COLUMN_ALREADY_EXISTS"
+            )
+        if key not in known and not insertion.evolves:
+            raise ColumnNotFoundError(column=name, available=snapshot.schema.names)
 
 
 def _all_names(
@@ -267,7 +302,15 @@ def _all_names(
             expected=len(names),
             given=len(given),
         )
-        raise error if len(given) < len(names) else error.named("DELTA_METADATA_MISMATCH")
+        if len(given) < len(names):
+            raise error
+        if insertion.columns is None:
+            raise error.named("DELTA_METADATA_MISMATCH")
+        raise error.named(
+            "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS",
+            table_columns=names,
+            data_columns=[each.name for each in given],
+        )
     return [*names, *(each.name for each in extra)]
 
 
@@ -294,10 +337,7 @@ def inserted_columns(
         if wanted is not None:
             value = _value(value, field.dataType, wanted, by_name=insertion.by_name)
         elif not insertion.evolves:
-            problem = f"the table has no column {name}"
-            error = DeltaError.of("DELTA_METADATA_MISMATCH", path=snapshot.path, problem=problem)
-            columns = ", ".join(snapshot.schema.names)
-            raise error.named("DELTA_MISSING_COLUMN", columnName=name, columnList=columns)
+            raise _no_column(name, snapshot)
         values[quoted(name)] = value
     return values
 

@@ -6,24 +6,31 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.api.alter import alter_table
 from sparkdelta.api.cloning import convert_to_delta
 from sparkdelta.api.optimize_builder import optimize_metrics
-from sparkdelta.base.schema.table_schema import quoted
+from sparkdelta.base.schema.table_schema import quoted, quoted_path
+from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.copy.convert import parquet_path
 from sparkdelta.operations.optimize.optimize import optimize, reorg
 from sparkdelta.operations.vacuum.vacuum import checks_retention, vacuum
 from sparkdelta.operations.verify.repair import repair
 from sparkdelta.operations.write.delete import truncate
-from sparkdelta.sql.grammar.parser import Parser
+from sparkdelta.sql.grammar.parser import Name, Parser
 from sparkdelta.sql.grammar.statement_grammar import STATEMENTS, Rule, Statement, statement
 from sparkdelta.sql.grammar.tokens import Fragment, Kind
 from sparkdelta.sql.statements.cached_tables import cache_table, storage_level, uncache_table
 from sparkdelta.sql.statements.descriptions import text_rows
 from sparkdelta.sql.statements.statement_table import StatementTable
-from sparkdelta.table.listing.table_names import drop_named_table
+from sparkdelta.sql.statements.statement_targets import view_of_name
+from sparkdelta.table.listing.table_names import (
+    drop_named_table,
+    name_not_found,
+    path_in_name,
+    table_path,
+)
 from sparkdelta.table.log.session_times import session_time
 
 
@@ -122,6 +129,12 @@ def _vacuum_table(
     *,
     dry_run: bool = False,
 ) -> DataFrame:
+    if inventory is not None and not inventory.tokens[0].is_symbol("("):
+        name = Parser(inventory.whole, inventory.tokens).name()
+        if path_in_name(name) is None and not table.spark.catalog.tableExists(quoted_path(name)):
+            raise name_not_found(table.spark, name).named(
+                "DELTA_ONLY_OPERATION", operation="VACUUM"
+            )
     result = vacuum(
         table.spark,
         table.path,
@@ -146,11 +159,35 @@ def convert(
 ) -> None:
     """Make a Delta table of a directory of Parquet files; its name is the statement's."""
     *source, directory = table.name
+    kind = ".".join(source)
+    if "/" not in directory and kind.lower() not in ("parquet", "delta"):
+        if table_path(table.spark, table.name) is not None:
+            return  # it is one
+        _check_table_to_convert(table.spark, table.name)
     convert_to_delta(
         table.spark,
         parquet_path(".".join([*source, quoted(directory)])),
         partition_schema=partition_schema,
         collect_statistics=not no_statistics,
+    )
+
+
+def _check_table_to_convert(spark: SparkSession, name: Name) -> None:
+    """Raise an error if a name is not that of a table."""
+    is_view = view_of_name(spark, name) is not None
+    if not is_view and spark.catalog.tableExists(quoted_path(name)):
+        return
+    error = name_not_found(spark, name)
+    if is_view and not engine_of(spark).is_temporary_view(name):
+        operation = "Converting a view to a Delta table"
+        raise error.named(
+            "DELTA_OPERATION_NOT_ALLOWED_DETAIL", operation=operation, tableName=quoted_path(name)
+        )
+    *_, database, table = ("", *name)
+    raise error.named(
+        "TABLE_OR_VIEW_NOT_FOUND",
+        relationName=quoted_path((database, table)),
+        searchPath=f"[{quoted(database)}]",
     )
 
 

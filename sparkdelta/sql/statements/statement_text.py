@@ -21,6 +21,7 @@ from sparkdelta.exceptions import (
     DeltaError,
     InvalidArgumentError,
     StatementSyntaxError,
+    TableNotFoundError,
 )
 from sparkdelta.operations.upkeep.persisted_rows import remember_cached_view
 from sparkdelta.sql.grammar.parameters import (
@@ -35,7 +36,6 @@ from sparkdelta.sql.grammar.statement_grammar import CHANGES, Statement, parse
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
 from sparkdelta.sql.statements import alter_statements, row_statements
 from sparkdelta.sql.statements.cached_views import cache_or_uncache_view
-from sparkdelta.sql.statements.changed_views import path_of_view
 from sparkdelta.sql.statements.create_statements import create, create_clone, create_like
 from sparkdelta.sql.statements.maintenance_statements import convert
 from sparkdelta.sql.statements.queries import Located, SparkSql
@@ -48,10 +48,14 @@ from sparkdelta.sql.statements.rewritten_statements import (
 from sparkdelta.sql.statements.script_execution import run_script
 from sparkdelta.sql.statements.sql_functions import create_function, loading_functions
 from sparkdelta.sql.statements.statement_table import StatementTable
+from sparkdelta.sql.statements.statement_targets import (
+    check_no_version,
+    no_delta_table,
+    path_of_view,
+)
 from sparkdelta.sql.statements.views import create_or_alter_view, create_rename_or_drop_view
 from sparkdelta.table.listing.table_names import (
     name_in_catalog,
-    name_not_found,
     table_or_view,
     table_path,
     with_database,
@@ -186,10 +190,18 @@ def _naming_errors(
                 _name_as_spark_parser(error, run, parser.text)
             words = (token.text.upper() for token in parser.tokens[:2])
             target = parser.target or ()
+            if parser.is_path and parser.operation in ("VACUUM", "OPTIMIZE"):
+                _name_path(error, parser.operation)
             table = target and name_in_catalog(spark, target)
             statement = "CLONE" if parser.creates_delta else " ".join(words)
             error.name_as_delta_spark(statement, table or target)
         raise
+
+
+def _name_path(error: DeltaError, operation: str) -> None:
+    """Name the error of a path in quotes that has no table: not as for ``delta.`/p` ``."""
+    if isinstance(error, TableNotFoundError):
+        error.named("DELTA_TABLE_ONLY_OPERATION", statement=operation)
 
 
 @unlogged_errors()
@@ -229,7 +241,9 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
         for opening, inner in pairwise(each.tokens):
             if opening.is_symbol("(") and inner.is_word("SELECT"):
                 raise DeltaError.of(
-                    "DELTA_UNSUPPORTED_SUBQUERY", operation=parser.operation, condition=each.text
+                    "DELTA_UNSUPPORTED_SUBQUERY",
+                    operation=_operation_with(parser, each),
+                    condition=each.text,
                 )
 
     def parse_expressions() -> None:
@@ -246,6 +260,14 @@ def _carried_out(table: StatementTable, statement: Statement, parser: Parser) ->
             parse_expressions()
         raise
     return no_rows(table.spark) if result is None else result
+
+
+def _operation_with(parser: Parser, condition: Fragment) -> str:
+    """Return the operation that has a condition, for errors: of a MERGE with ON or the action."""
+    if parser.operation != "MERGE":
+        return parser.operation
+    end, action = [token for token in parser.tokens if token.start >= condition.end][:2]
+    return f"MERGE {action.text.upper() if end.is_word('THEN') else 'ON'}"
 
 
 def _may_have_alias(expression: Fragment) -> bool:
@@ -319,12 +341,15 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
     if path is None and target is not None and creates:
         path = ""
     if path is None and statement is not None and statement.only_delta:
-        searches = parser.operation != "RESTORE"
-        raise name_not_found(spark, target or (), searches=searches)
+        refusal = no_delta_table(spark, target or (), statement.name)
+        if refusal is not None:
+            raise refusal
     if path is None:
         return None, None
     if error is not None:
         raise error
+    if parser.operation in CHANGES:
+        check_no_version(spark, path)
     return statement, path
 
 

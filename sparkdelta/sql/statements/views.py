@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.column_names import name_key
@@ -28,7 +28,7 @@ from sparkdelta.sql.statements.view_tables import (
     tables_of_view,
     text_without_versions,
 )
-from sparkdelta.table.listing.table_names import table_path, with_database
+from sparkdelta.table.listing.table_names import name_in_catalog, table_path, with_database
 
 
 def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
@@ -61,6 +61,7 @@ def create_or_alter_view(sql: SparkSql, text: Fragment) -> bool:
                 for column, comment in columns
             )
         )
+    engine_of(rows.sparkSession).mark_query(rows)
     _create_temporary(rows, name, creation)
     return True
 
@@ -88,8 +89,7 @@ def create_rename_or_drop_view(sql: SparkSql, text: Fragment) -> bool:
     if parser.accept("ALTER VIEW"):
         name = parser.table_name()
         if table_path(spark, name) is not None:
-            problem = f"{'.'.join(name)} is a table; use ALTER TABLE"
-            raise InvalidArgumentError(argument="ALTER VIEW", problem=problem)
+            raise _no_view(spark, name, parser)
         if not parser.accept("RENAME TO"):
             return False
         new_name = parser.table_name()
@@ -113,6 +113,21 @@ def create_rename_or_drop_view(sql: SparkSql, text: Fragment) -> bool:
     rows = read(spark, one_path(None, options), options, function="CREATE TEMPORARY VIEW")
     _create_temporary(rows, view_name, creation)
     return True
+
+
+def _no_view(spark: SparkSession, table: Name, parser: Parser) -> InvalidArgumentError:
+    """Return the error of ALTER VIEW with the name of a table, given its clause."""
+    problem = f"{'.'.join(table)} is a table; use ALTER TABLE"
+    clause = "WITH SCHEMA ..." if parser.peek("WITH") else "AS"
+    has_alternative = parser.token.is_word("SET", "UNSET")
+    if has_alternative:
+        clause = f"{parser.token.text.upper()} TBLPROPERTIES"
+    kind = "USE_ALTER_TABLE" if has_alternative else "NO_ALTERNATIVE"
+    return InvalidArgumentError(argument="ALTER VIEW", problem=problem).named(
+        f"EXPECT_VIEW_NOT_TABLE.{kind}",
+        tableName=quoted_path(name_in_catalog(spark, table) or table),
+        operation=f"ALTER VIEW ... {clause}",
+    )
 
 
 def _column(parser: Parser) -> tuple[str, str | None]:

@@ -133,6 +133,7 @@ class NewTable:
         location: str | None = None,
         *,
         is_optional: bool = False,
+        replaces: bool = False,
     ) -> NewTable:
         """Return the place of a table: its path, its location, or a directory in its database.
 
@@ -142,6 +143,8 @@ class NewTable:
         ----------
         is_optional
             True if the caller leaves a table that exists as it is, or refuses it, wherever it is.
+        replaces
+            True if the caller would replace a table that exists.
         """
         path = path_in_name(name)
         if path is not None:
@@ -163,7 +166,10 @@ class NewTable:
                     location=location,
                 )
             return cls(path, is_managed=engine.is_managed(full_name))
-        free = engine.free_location(name)
+        try:
+            free = engine.free_location(name)
+        except InvalidArgumentError as error:
+            raise _name_taken(error, spark, full_name, replaces=replaces) from None
         return cls(free, name, is_managed=True) if location is None else cls(location, name)
 
     @contextmanager
@@ -186,6 +192,27 @@ class NewTable:
             engine.register_table(
                 name, path, _PROVIDER, is_managed=self.is_managed, comment=comment
             )
+
+
+def _name_taken(
+    error: InvalidArgumentError, spark: SparkSession, name: Sequence[str], *, replaces: bool
+) -> InvalidArgumentError:
+    """Name the error of a name that a table cannot get: it is one of a view or of a table of
+    another format, or not in the session catalog.
+    """
+    *catalog, database, table = name
+    if catalog and catalog[0].lower() != SESSION_CATALOG:
+        return error.named(
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            sessionCatalog=SESSION_CATALOG,
+            identifier=quoted_path(name),
+        )
+    shown = quoted_path((database, table))
+    if not replaces:
+        return error.named("TABLE_OR_VIEW_ALREADY_EXISTS", relationName=shown)
+    if isinstance(table_or_view(spark, name), StoredView):
+        return error.named("DELTA_CANNOT_WRITE_INTO_VIEW", table=shown)
+    return error.named("DELTA_NOT_A_DELTA_TABLE", tableName=table)
 
 
 def _is_at(spark: SparkSession, path: str, location: str) -> bool:

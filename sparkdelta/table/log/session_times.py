@@ -18,15 +18,16 @@ def session_time(spark: SparkSession, expression: str) -> datetime:
     The expression must be valid, deterministic and not null.
     """
     engine = engine_of(spark)
-    cast = f"unix_micros(CAST(({expression}) AS TIMESTAMP_LTZ)) AS micros"
+    # Spark replaces words such as 'yesterday' where a constant is cast, but not in its time travel.
+    cast = "unix_micros(CAST(time AS TIMESTAMP_LTZ)) AS micros"
     try:
-        frame = spark.sql("VALUES (0)").selectExpr(cast)
+        frame = spark.sql("VALUES (0)").selectExpr(f"({expression}) AS time")
         if not engine.plan_nodes(frame)[0]:
             error = DeltaError.of("DELTA_TIMESTAMP_INVALID", value=expression)
             raise error.named(
                 "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.NON_DETERMINISTIC", expr=f'"{expression}"'
             )
-        rows = read_rows(frame, what="time of a time travel", bound=1)
+        rows = read_rows(frame.selectExpr(cast), what="time of a time travel", bound=1)
     except DeltaError:
         raise
     except SPARK_ERRORS as refusal:

@@ -39,6 +39,8 @@ from sparkdelta.table.scan.conditions import (
 from sparkdelta.table.scan.file_row_frames import expression_of
 
 _PathValue: TypeAlias = "tuple[ColumnPath, str | Column]"
+_NamedValue: TypeAlias = "tuple[ColumnPath, str | Column, str]"
+"""The path of a column or field, its value, and its name as given."""
 
 
 def update_assignments(
@@ -76,15 +78,15 @@ def update_assignments(
         An identity column is assigned.
     """
     found = [
-        (column_path(schema, name, alias=alias, unknown=unknown), value)
+        (column_path(schema, name, alias=alias, unknown=unknown), value, name)
         for name, value in given.items()
     ]
-    for path, _ in found:
+    for path, *_ in found:
         if path[0] in rules.identities:
             raise DeltaError.of("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", column=path[0])
     values: dict[str, ColumnValue] = {}
     for field in schema.fields:
-        own = [(path, value) for path, value in found if path[0] == field.name]
+        own = [each for each in found if each[0][0] == field.name]
         if own:
             values[field.name] = _value(own, 1)
         else:
@@ -147,7 +149,7 @@ def _not_found(name: str, available: Sequence[str]) -> ColumnNotFoundError:
     return ColumnNotFoundError(column=name, available=available)
 
 
-def _value(given: Sequence[_PathValue], depth: int) -> Assigned | AssignedFields:
+def _value(given: Sequence[_NamedValue], depth: int) -> Assigned | AssignedFields:
     """Return the value of the column or field that all these paths begin with.
 
     Parameters
@@ -155,16 +157,15 @@ def _value(given: Sequence[_PathValue], depth: int) -> Assigned | AssignedFields
     depth
         The length of its own path.
     """
-    whole = [value for path, value in given if len(path) == depth]
+    whole = [value for path, value, _ in given if len(path) == depth]
     if whole:
         if len(given) > 1:
-            raise DeltaError.of(
-                "DELTA_CONFLICT_SET_COLUMN", columns=[".".join(path) for path, _ in given]
-            )
+            names = [".".join((*path[:-1], name_parts(name)[-1])) for path, _, name in given]
+            raise DeltaError.of("DELTA_CONFLICT_SET_COLUMN", columns=names)
         return Assigned(whole[0])
-    by_field: dict[str, list[_PathValue]] = {}
-    for path, value in given:
-        by_field.setdefault(path[depth], []).append((path, value))
+    by_field: dict[str, list[_NamedValue]] = {}
+    for each in given:
+        by_field.setdefault(each[0][depth], []).append(each)
     return AssignedFields({name: _value(own, depth + 1) for name, own in by_field.items()})
 
 
