@@ -1,0 +1,20 @@
+"""Aggregates over all rows of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``count(*)``, or ``min`` or ``max`` of a column.
+
+    Attributes
+    ----------
+    column
+        Its logical name; None for ``count``.
+    """
+
+    function: Literal["count", "min", "max"]
+    column: str | None = None
