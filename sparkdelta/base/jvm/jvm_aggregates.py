@@ -58,10 +58,10 @@ class JvmAggregates(JvmPlans, JvmSession):
         marked = self._marked_plan(plan.child())
         if marked is None or self._is_cached(plan):
             return None
-        names = {str(each.exprId()): str(each.name()) for each in scala_items(marked.output())}
-        found = [_aggregate(each, names) for each in scala_items(plan.aggregateExpressions())]
+        scan, columns = self._scan_of(marked), marked.outputSet()
+        found = [_aggregate(each, columns) for each in scala_items(plan.aggregateExpressions())]
         known = [each for each in found if each is not None]
-        return (self._scan_of(marked), known) if len(known) == len(found) else None
+        return None if scan is None or len(known) < len(found) else (scan, known)
 
     def rows_when_planned(
         self,
@@ -129,9 +129,9 @@ _completed: weakref.WeakSet[Any] = weakref.WeakSet()
 """The ways to a JVM whose interfaces have all their methods."""
 
 
-def _aggregate(named: Any, columns: dict[str, str]) -> Aggregate | None:
-    """Return the aggregate that a named expression is, of columns by their ids."""
-    expression = named.child()
+def _aggregate(named: Any, columns: Any) -> Aggregate | None:
+    """Return the aggregate of all rows, or of one of some columns, that a named expression is."""
+    expression = named.child() if _kind(named) == "Alias" else named
     if _kind(expression) != "AggregateExpression":
         return None
     if expression.isDistinct() or expression.filter().isDefined():
@@ -142,8 +142,9 @@ def _aggregate(named: Any, columns: dict[str, str]) -> Aggregate | None:
         return Aggregate("count")
     if name not in ("min", "max") or _kind(arguments[0]) != "AttributeReference":
         return None
-    column = columns.get(str(arguments[0].exprId()))
-    return None if column is None else Aggregate(cast(Literal["min", "max"], name), column)
+    if not columns.contains(arguments[0]):
+        return None
+    return Aggregate(cast(Literal["min", "max"], name), str(arguments[0].name()))
 
 
 def _kind(expression: Any) -> str:

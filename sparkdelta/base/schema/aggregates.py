@@ -13,7 +13,7 @@ class Aggregate:
     Attributes
     ----------
     column
-        Its logical name; None for ``count``.
+        Its name, in any case; None for ``count``.
     """
 
     function: Literal["count", "min", "max"]

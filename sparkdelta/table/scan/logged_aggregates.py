@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ByteType, DateType, IntegerType, LongType, ShortType
 
 from sparkdelta.base.parquet.parquet_options import QueryId
+from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.aggregates import Aggregate
 from sparkdelta.base.schema.checkpoint_schema import PARTITION_VALUES_PARSED, STATS_PARSED
 from sparkdelta.base.schema.column_mapping import physical_name
@@ -121,14 +122,14 @@ class _Total:
     @classmethod
     def of(cls, aggregate: Aggregate, configuration: TableConfiguration) -> _Total | None:
         """Return the total of an aggregate; None if the log has no exact values for it."""
-        name = aggregate.column
-        if name is None:
+        if aggregate.column is None:
             return cls(f"coalesce(sum({_NUM_ROWS}), 0)")
-        field = next((each for each in configuration.schema if each.name == name), None)
+        fields = {name_key(each.name): each for each in configuration.schema}
+        field = fields.get(name_key(aggregate.column))
         if field is None or not isinstance(field.dataType, _EXACT_TYPES):
             return None
         if field in configuration.partition_fields:
-            return cls(_of_rows(aggregate, f"{PARTITION_VALUES_PARSED}.{quoted(name)}"))
+            return cls(_of_rows(aggregate, f"{PARTITION_VALUES_PARSED}.{quoted(field.name)}"))
         column = quoted(physical_name(field, configuration.column_mapping))
         bound = f"{STATS_PARSED}.{aggregate.function}Values.{column}"
         is_exact = f"{bound} IS NOT NULL"
