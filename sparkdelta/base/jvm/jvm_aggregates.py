@@ -37,10 +37,10 @@ class JvmAggregates(JvmPlans, JvmSession):
 
     def mark_rows_of_scan(self, rows: DataFrame, scan: object) -> None:
         """Mark rows, whose plan keeps a scan, as all rows of it."""
-        plan, number = analyzed(rows), str(next(_numbers))
+        plan, mark, number = analyzed(rows), self._scan_mark, str(next(_numbers))
         _scans[number] = scan
         for node in (plan, plan.collectLeaves().head()):
-            node.setTagValue(self._scan_mark, number)
+            node.setTagValue(mark, number)
 
     def scan_of_rows(self, rows: DataFrame) -> Any:
         """Return the scan of which rows are all rows, with any columns; None for other rows, and

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkdelta
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
+from sparkdelta.base.jvm import jvm_aggregates
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from tests.support.errors import raises
 from tests.support.log_writer import write_checkpoint, write_commit
@@ -230,17 +232,17 @@ def test_a_result_is_of_the_version_when_it_is_collected(enabled: SparkSession, 
     text = f"SELECT count(*) AS n, max(id) AS last FROM delta.`{table}`"
     rows, later = enabled.sql(text), enabled.sql(text)
     rows.createOrReplaceTempView("counted")
-    pinned = enabled.sql(text.replace("` ", "`") + " VERSION AS OF 0")
+    pinned = enabled.sql(f"{text} VERSION AS OF 0")
     assert all(map(_is_by_log, (rows, pinned)))
     stats = {"numRecords": 5, "minValues": {"id": 10}, "maxValues": {"id": 14}}
     _append_by_another_engine(table, ids(10, 15))
-    add_stats(table, stats)
+    _add_with_statistics(table, stats)
     assert [each.collect() for each in (later, pinned)] == [[(15, 14)], [(10, 9)]]
     assert enabled.table("counted").collect() == [(15, 14)]
     enabled.catalog.dropTempView("counted")
 
 
-def add_stats(table: str, stats: dict[str, Any] | None) -> None:
+def _add_with_statistics(table: str, stats: dict[str, Any] | None) -> None:
     """Commit the last file again with other statistics."""
     log = Path(table) / "_delta_log"
     version = len(list(log.glob("*.json")))
@@ -254,7 +256,7 @@ def test_files_are_read_if_a_later_log_does_not_know(enabled: SparkSession, tabl
     again = enabled.sql(f"SELECT count(*), max(id) FROM delta.`{table}`")
     assert rows.collect() == [(10, 9)]
     _append_by_another_engine(table, ids(10, 15))
-    add_stats(table, None)
+    _add_with_statistics(table, None)
     assert again.collect() == [(15, 14)]
     assert rows.where("`max(id)` > 3").collect() == [(15, 14)]
 
@@ -284,7 +286,6 @@ def test_other_queries_read_files(enabled: SparkSession, table: str, query: str)
     enabled.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('{next(iter(vectors))}' = 'true')")
     DeltaTable.forPath(enabled, table).delete("id = 5")
     _load(enabled, table).createOrReplaceTempView("delta_rows")
-    read_delta(enabled, table).toPandas()
     enabled.createDataFrame(read_delta(enabled, table).toArrow()).createOrReplaceTempView("plain")
     name = f"delta.`{table}`"
     found = enabled.sql(query.format(name, name))
@@ -423,6 +424,16 @@ def test_sessions_that_are_not_enabled_read_files(spark: SparkSession, table_pat
     with counted_jobs(spark) as jobs:
         assert read_delta(spark, table_path).count() == 3
     assert jobs.count > 0
+
+
+def test_files_are_read_if_spark_has_other_interfaces(enabled: SparkSession, table: str) -> None:
+    with (
+        patch.object(jvm_aggregates._AnsweredRows.Java, "implements", ("org.example.Table",)),
+        patch.object(jvm_aggregates, "_completed", set()),
+    ):
+        found = enabled.sql(f"SELECT count(*) FROM delta.`{table}`")
+    assert not _is_by_log(found)
+    assert found.collect() == [(10,)]
 
 
 def test_other_counts_take_few_calls(enabled: SparkSession) -> None:
