@@ -75,7 +75,7 @@ TABLES: dict[str, list[str]] = {
 """The statements that make each table."""
 
 
-def run(spark: SparkSession, root: str, *, name: str) -> None:
+def make_table(spark: SparkSession, root: str, *, name: str) -> None:
     """Make a table; runs in the worker."""
     for statement in TABLES[name]:
         spark.sql(statement.format(t=f"delta.`{root}`"))
@@ -95,7 +95,7 @@ def test_both_engines_answer_the_same(
 ) -> None:
     """PROTOCOL.md#per-file-statistics"""
     there: dict[str, Any] = {"root": str(tmp_path)}
-    delta_spark.run(f"{MODULE}:run", **there, name=name)
+    delta_spark.run(f"{MODULE}:make_table", **there, name=name)
     rows = enabled.read.format("delta").load(str(tmp_path))
     assert aggregates(enabled, **there) == delta_spark.run(f"{MODULE}:aggregates", **there)
     before = rows.count()

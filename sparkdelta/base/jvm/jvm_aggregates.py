@@ -39,7 +39,7 @@ class JvmAggregates(JvmPlans, JvmSession):
         """Mark rows, whose plan keeps a scan, as all rows of it."""
         plan, mark, number = analyzed(rows), self._scan_mark, str(next(_numbers))
         _scans[number] = scan
-        for node in (plan, plan.collectLeaves().head()):
+        for node in (plan, plan.collectLeaves().apply(0)):
             node.setTagValue(mark, number)
 
     def scan_of_rows(self, rows: DataFrame) -> Any:
@@ -98,7 +98,7 @@ class JvmAggregates(JvmPlans, JvmSession):
     def _marked_plan(self, plan: Any) -> Any:
         """Return the marked plan of which a plan has all rows; None if there is none."""
         mark = self._scan_mark
-        if not plan.collectLeaves().head().getTagValue(mark).isDefined():
+        if not plan.collectLeaves().apply(0).getTagValue(mark).isDefined():
             return None  # with few calls, whatever is above
         while True:
             kind = str(plan.nodeName())
@@ -168,7 +168,7 @@ class _AnsweredRows(QueryCallback):
         plan: Any,
         answer_of: Callable[[QueryId], DataFrame | None],
     ) -> None:
-        relation = plan.collectLeaves().head().relation()
+        relation = plan.collectLeaves().apply(0).relation()
         aggregates = _ID.sub("", str(plan.aggregateExpressions().mkString(", ")))
         super().__init__(spark, listing, f"{aggregates} of {relation.location().toString()}")
         self._plan, self._options, self._answer_of = plan, relation.options(), answer_of

@@ -1,4 +1,9 @@
-"""Aggregates over all rows of a table."""
+"""Aggregates over all rows of a table, which statistics of its files may give.
+
+References
+----------
+PROTOCOL.md#per-file-statistics
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Aggregates over all rows of a table that the log knows: ``count(*)``, ``min`` and ``max``.
 
-The log has the number of rows of each file, and of those that its deletion vector deletes. Tight
-bounds are values of their file. Only those of whole numbers and dates are used: a text may be cut
-off, a fraction rounded, and NaN left out.
+The log has the number of rows of each file, and how many its deletion vector deletes. Tight bounds
+are values of their file. Only bounds of whole numbers and dates are used: a text may be cut off, a
+fraction rounded, and NaN left out.
 
 References
 ----------
@@ -147,7 +147,7 @@ def _of_rows(aggregate: Aggregate, value: str) -> str:
 
 def _totals(live: LiveFiles, totals: Sequence[_Total], *, typed: bool) -> DataFrame:
     """Return one row: the totals, then `_OF_FILES`: the number of files, their size, and the number
-    of those of which the log does not know all values.
+    of files for which the log does not know all values.
 
     Parameters
     ----------
