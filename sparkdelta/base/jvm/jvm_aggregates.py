@@ -114,8 +114,6 @@ class JvmAggregates(JvmPlans, JvmSession):
 
     def _is_cached(self, plan: Any) -> bool:
         """Return True if Spark's cache has rows that a plan reads."""
-        if self.java.sharedState().cacheManager().isEmpty():
-            return False
         # A DataFrame keeps its own plan with the rows that are cached when it is first asked.
         leaves = frame_of(plan, self.spark)._jdf.queryExecution().withCachedData().collectLeaves()
         return any(str(leaf.nodeName()).startswith("InMemory") for leaf in scala_items(leaves))
