@@ -13,13 +13,14 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import read_delta, write_delta
+from sparkdelta import disable, enable, read_delta, write_delta
 from tests.benchmarks.measurement import Comparison, Stopwatch, Target, at_most
 from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, make_once, run_parts
 from tests.support.delta_spark import VERSION, DeltaSpark
 from tests.support.spark_worker import SparkWorker
 
 _COMMITS = 10
+_COUNTED_FILES = 20
 _RIVAL_MEMORY = "2g"
 _NO_CHECKPOINTS = {"delta.checkpointInterval": "1000000"}
 
@@ -45,6 +46,13 @@ class _Bench:
         """A table of ten commits, of a row each."""
         table = self.scratch / "ten-commits"
         make_once(table, partial(_write_commits, self.spark, str(table)))
+        return str(table)
+
+    def counted_table(self) -> str:
+        """A table of a thousand rows for each of the other table's files, in a few files."""
+        table = self.scratch / "counted"
+        rows = self.spark.range(0, 1_000 * self.num_files, 1, _COUNTED_FILES)
+        make_once(table, lambda: _write(rows.selectExpr("id", "id % 7 AS k"), table))
         return str(table)
 
     def copies(self) -> tuple[str, str]:
@@ -139,12 +147,51 @@ def small_table_of_delta_spark(bench: _Bench) -> Measured:
         yield bench.stopwatch.compare(
             f"load and count of {_COMMITS} commits",
             partial(count_by_sparkdelta, bench.spark, table),
-            partial(rival.run, f"{__name__}:count_by_delta_spark", path=table),
+            partial(rival.run, f"{__name__}:count_loaded", path=table),
             floor_name=f"delta-spark {VERSION}, warm",
             target=at_most(0.5),
         )
 
     return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
+
+
+def counts(bench: _Bench) -> Measured:
+    """Counts of a table in an enabled session, by its log, against those of Parquet files."""
+    spark, table = bench.spark, bench.counted_table()
+    enable(spark)
+    try:
+        for count_rows in (count_loaded, count_in_sql):
+            yield bench.stopwatch.compare(
+                f"{count_rows.__name__} of {_COUNTED_FILES} files",
+                partial(count_rows, spark, table),
+                partial(count_by_spark, spark, table),
+                floor_name="spark.read.parquet(...).count()",
+                target=at_most(0.5),
+            )
+    finally:
+        disable(spark)
+
+
+def counts_of_delta_spark(bench: _Bench) -> Measured:
+    """The same, against delta-spark."""
+    spark, table = bench.spark, bench.counted_table()
+
+    def measure(rival: DeltaSpark) -> Measured:
+        for count_rows in (count_loaded, count_in_sql):
+            name = count_rows.__name__
+            yield bench.stopwatch.compare(
+                f"{name} of {_COUNTED_FILES} files",
+                partial(count_rows, spark, table),
+                partial(rival.run, f"{__name__}:{name}", path=table),
+                floor_name=f"delta-spark {VERSION}, warm",
+                target=at_most(1),
+            )
+
+    enable(spark)
+    try:
+        yield from against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, measure)
+    finally:
+        disable(spark)
 
 
 def late_filters(bench: _Bench) -> Measured:
@@ -185,9 +232,15 @@ def count_by_spark(spark: SparkSession, path: str) -> int:
     return spark.read.parquet(path).count()
 
 
-def count_by_delta_spark(spark: SparkSession, path: str) -> int:
-    """Runs in the worker."""
+def count_loaded(spark: SparkSession, path: str) -> int:
+    """Runs in the worker of delta-spark, and in an enabled session."""
     return spark.read.format("delta").load(path).count()
+
+
+def count_in_sql(spark: SparkSession, path: str) -> int:
+    """Runs where `count_loaded` does."""
+    [(found,)] = spark.sql(f"SELECT count(*) FROM delta.`{path}`").collect()
+    return int(found)
 
 
 def append_by_sparkdelta(
@@ -207,6 +260,8 @@ FIXED_COST_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "warm-calls": warm_calls,
     "first-calls": first_calls,
     "delta-spark-small-table": small_table_of_delta_spark,
+    "counts": counts,
+    "delta-spark-counts": counts_of_delta_spark,
     "late-filters": late_filters,
 }
 

@@ -48,6 +48,7 @@ OTHER_PROCESSES = (
     "delta-spark-clone",
     "delta-spark-checkpoint-job",
     "delta-spark-small-table",
+    "delta-spark-counts",
     "first-calls",
 )
 

@@ -28,7 +28,7 @@ UNTOUCHED: Mapping[str, str] = {
     # The table is that of a reader before. writeTo names a table, and its writer looks it up.
     "DataFrame": """
         agg alias approxQuantile asTable checkpoint coalesce colRegex collect columns corr
-        count cov createGlobalTempView createOrReplaceGlobalTempView createOrReplaceTempView
+        cov createGlobalTempView createOrReplaceGlobalTempView createOrReplaceTempView
         createTempView crossJoin crosstab cube describe distinct drop dropDuplicates
         dropDuplicatesWithinWatermark drop_duplicates dropna dtypes exceptAll executionInfo exists
         explain fillna filter first foreach foreachPartition freqItems groupBy groupby groupingSets

@@ -8,19 +8,14 @@ list of files keeps their statuses in the storage.
 
 from __future__ import annotations
 
-import sys
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, wraps
 from itertools import accumulate
-from typing import Any, TypeVar, cast
+from typing import Any
 from uuid import uuid4
 
 from py4j.clientserver import ClientServer
-from py4j.java_gateway import JavaObject, is_instance_of
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
@@ -31,13 +26,19 @@ from sparkdelta.base.jvm.jvm import (
     JvmSession,
     hadoop_path,
     jvm_of,
-    same_active_session,
     scala_items,
     storage_errors,
     texts,
 )
 from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
 from sparkdelta.base.jvm.jvm_plans import calls_user_functions, joined, rows_matching
+from sparkdelta.base.jvm.jvm_query_callbacks import (
+    OPERATION,
+    QueryCallback,
+    answer,
+    java_exception,
+    let_errors_pass,
+)
 from sparkdelta.base.jvm.jvm_scans import (
     copy_hadoop_settings,
     empty_files,
@@ -53,9 +54,6 @@ from sparkdelta.exceptions import DeltaError, SparkMemberNotFoundError
 
 _INTERFACE = "org.apache.spark.sql.execution.datasources.FileIndex"
 _KEPT_STATUSES = 4
-_OPERATION = "sparkdelta.operation"
-_EXECUTION = "spark.sql.execution.id"  # Spark hands it on to all threads that a query uses
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class JvmLateScans(JvmSession):
@@ -98,7 +96,7 @@ class JvmLateScans(JvmSession):
         except (
             Py4JError, TypeError, AttributeError, OSError, CapturedException, DeltaError
         ) as error:  # fmt: skip
-            exception = _java_exception(error)
+            exception = java_exception(error)
             return str(error if exception is None else exception.toString()).partition("\n")[0]
 
     def reads_batches(self, schema: StructType) -> bool:
@@ -118,7 +116,7 @@ class JvmLateScans(JvmSession):
     def _relation(self, scan: LateRelation, listing: SparkSession) -> Any:
         gateway: Any = self.spark.sparkContext._gateway
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # PySpark's
-        _let_errors_pass(gateway)
+        let_errors_pass(gateway)
         index = _FileIndex(self.spark, listing, scan)
         return parquet_files(
             self.jvm, index.sibling, index, index.partitions, index.schema, index.options
@@ -130,133 +128,39 @@ class JvmLateScans(JvmSession):
         operation's id, which their scans get.
         """
         context = self.spark.sparkContext
-        before = context.getLocalProperty(_OPERATION)
+        before = context.getLocalProperty(OPERATION)
         operation = before or f"operation {uuid4()}"
-        context.setLocalProperty(_OPERATION, operation)
+        context.setLocalProperty(OPERATION, operation)
         try:
             yield operation
         finally:
             # None removes the property.
-            context.setLocalProperty(_OPERATION, before)  # type: ignore[arg-type]
+            context.setLocalProperty(OPERATION, before)  # type: ignore[arg-type]
 
 
-class _CallbackError(Py4JJavaError):  # type: ignore[misc]  # py4j has no types
-    """The error with which a callback raises an exception in the JVM."""
-
-
-class _ErrorsOfListings:
-    """A setting of py4j that is true while a `_CallbackError` is handled, and otherwise as it was:
-    the JVM gets the exception itself, and callbacks of the user end as they did.
-    """
-
-    def __init__(self, before: object) -> None:
-        self.before = before
-
-    def __bool__(self) -> bool:
-        return isinstance(sys.exc_info()[1], _CallbackError) or bool(self.before)
-
-
-def _let_errors_pass(gateway: Any) -> None:
-    parameters = gateway.python_parameters
-    before = parameters.propagate_java_exceptions
-    if not isinstance(before, _ErrorsOfListings):
-        parameters.propagate_java_exceptions = _ErrorsOfListings(before)
-
-
-_last = threading.local()
-
-
-def _answer(method: _Method) -> _Method:
-    """Decorate a callback so that it always answers: if it ended with a KeyboardInterrupt, the JVM
-    would wait for ever.
-    """
-
-    @wraps(method)
-    def answered(self: _FileIndex, *arguments: Any) -> Any:
-        try:
-            answer = method(self, *arguments)
-        except BaseException as error:  # noqa: BLE001 - as above
-            answer = _to_raise(self.listing, error)
-        # The JVM looks up what it is told the name of: Python must not let go of it before.
-        _last.answer = answer
-        if isinstance(answer, _CallbackError):
-            raise answer from None
-        return answer
-
-    return cast(_Method, answered)
-
-
-def _to_raise(spark: SparkSession, error: BaseException) -> _CallbackError:
-    """Return an error as an unchecked exception of the JVM, whose text is the error's."""
-    jvm = jvm_of(spark)
-    gateway: Any = spark.sparkContext._gateway
-    cause = _java_exception(error)
-    if cause is not None and any(is_instance_of(gateway, cause, kind) for kind in _UNCHECKED):
-        return _CallbackError("", cause)
-    text = str(error) if cause is None else _text(cause)
-    if cause is None and not isinstance(error, DeltaError):
-        text = f"{type(error).__name__}: {text}"
-    try:
-        exception = jvm.org.apache.spark.SparkRuntimeException(
-            "USER_RAISED_EXCEPTION",
-            jvm.PythonUtils.toScalaMap({"errorMessage": text}),
-            cause,
-            gateway.new_array(jvm.org.apache.spark.QueryContext, 0),
-            "",
-        )
-    except SparkMemberNotFoundError:
-        exception = jvm.java.lang.IllegalArgumentException(text, cause)
-    return _CallbackError(text, exception)
-
-
-_UNCHECKED = ("java.lang.RuntimeException", "java.lang.Error")
-
-
-def _java_exception(error: BaseException) -> Any:
-    if isinstance(error, Py4JJavaError):
-        return error.java_exception
-    return error._origin if isinstance(error, CapturedException) else None
-
-
-def _text(exception: Any) -> str:
-    """Return the message of the first Spark error among an exception and its causes; without one,
-    the text of the exception.
-    """
-    cause = exception
-    while cause is not None:
-        if str(cause.getMessage()).startswith("["):
-            return str(cause.getMessage())
-        cause = cause.getCause()
-    return str(exception.toString())
-
-
-class _FileIndex:
-    """Spark's `FileIndex`. It has no way to a plan that it is part of: the two heaps would keep
-    each other.
-    """
+class _FileIndex(QueryCallback):
+    """Spark's `FileIndex`."""
 
     class Java:
         implements = (_INTERFACE,)
 
     def __init__(self, spark: SparkSession, listing: SparkSession, scan: LateRelation) -> None:
-        jvm = jvm_of(listing)
-        self.jvm = jvm
-        self.listing = listing
+        super().__init__(spark, listing, scan.identity)
+        jvm: Any = self.jvm
         self.sibling = scan_session(spark, by_id=has_field_ids(scan.schema))
         self.schema = java_schema_of(jvm, scan.schema)
         self.partitions = java_schema_of(jvm, scan.partitions)
         self.options = jvm.PythonUtils.toScalaMap(dict(scan.options))
         self._scan = scan
-        self._user = weakref.ref(spark)
         self._datasources = jvm.org.apache.spark.sql.execution.datasources
         self._root = jvm.PythonUtils.toSeq([hadoop_path(jvm, scan.root)])
 
-    @_answer
+    @answer
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802
         """Return the files that may match filters; Spark does not evaluate the partition filters
         again.
         """
-        with self._in_listing_session() as user:  # it formats timestamps of texts in UTC
+        with self.in_listing_session() as user:  # it formats timestamps of texts in UTC
             of_partitions = scala_items(partition_filters)
             filters = [*of_partitions, *scala_items(data_filters)]
             text, condition = None, None
@@ -264,86 +168,44 @@ class _FileIndex:
                 condition = joined(self.jvm, filters)
                 text = str(condition.sql())
             listed = self._scan.list_files(
-                text, lambda: calls_user_functions(condition), self._query_id
+                text, lambda: calls_user_functions(condition), self.query_id
             )
             session = user or self.listing._jsparkSession
             return self._directories(listed, of_partitions, session)
 
-    @_answer
+    @answer
     def inputFiles(self) -> Any:  # noqa: N802
         """Return the URIs of all files."""
-        with self._in_listing_session():
-            listed = self._scan.list_files(None, lambda: False, self._query_id)
+        with self.in_listing_session():
+            listed = self._scan.list_files(None, lambda: False, self.query_id)
             visible, hidden = _by_visibility(listed.files)
             _, uris = self._statuses(visible, listed)
             uris += (self._uri(hadoop_path(jvm_of(self.listing), file)) for file in hidden)
             return java_texts(self.jvm, uris)
 
-    @_answer
+    @answer
     def sizeInBytes(self) -> int:  # noqa: N802
-        with self._in_listing_session():
-            size = self._scan.size_bytes(self._query_id)
+        with self.in_listing_session():
+            size = self._scan.size_bytes(self.query_id)
         if size is None:
             return int(self.sibling.sessionState().conf().defaultSizeInBytes())
         return size
 
-    @_answer
+    @answer
     def rootPaths(self) -> Any:  # noqa: N802
         return self._root
 
-    @_answer
+    @answer
     def partitionSchema(self) -> Any:  # noqa: N802
         return self.partitions
 
-    @_answer
+    @answer
     def refresh(self) -> None:
         """Pass: files of a version never change, and each query finds later versions."""
 
-    @_answer
+    @answer
     def metadataOpsTimeNs(self) -> Any:  # noqa: N802
         return self.jvm.scala.Option.empty()
-
-    @_answer
-    def toString(self) -> str:  # noqa: N802
-        return self._scan.identity
-
-    @_answer
-    def hashCode(self) -> int:  # noqa: N802
-        return hash(self._scan.identity) & 0x7FFFFFFF
-
-    @_answer
-    def equals(self, other: Any) -> bool:
-        """Return True if the other object is the JVM's proxy of an index of the same files."""
-        is_proxy = isinstance(other, JavaObject)
-        return is_proxy and str(other.toString()) == self._scan.identity
-
-    def _query_id(self) -> str | None:
-        """Return the operation of this thread, see `shared_reads`, or else the query that runs."""
-        context = self.listing.sparkContext
-        operation = context.getLocalProperty(_OPERATION)
-        execution = None if operation else context.getLocalProperty(_EXECUTION)
-        # Each application counts its executions from 0, and one process may start several.
-        return f"{self._application} {execution}" if execution else operation
-
-    @cached_property
-    def _application(self) -> str:
-        return str(self.listing.sparkContext.applicationId)
-
-    @contextmanager
-    def _in_listing_session(self) -> Iterator[Any]:
-        """Make the listing session the active one in a block; yield the JVM's session that it was
-        before, or None.
-        """
-        before = SparkSession._activeSession  # of all threads
-        try:
-            with same_active_session(self.listing):
-                sessions = self.jvm.org.apache.spark.sql.classic.SparkSession
-                active = sessions.getActiveSession()
-                sessions.setActiveSession(self.listing._jsparkSession)
-                yield active.get() if active.isDefined() else None
-        finally:
-            if SparkSession._activeSession is self.listing:
-                SparkSession._activeSession = self._user() if before is self.listing else before
 
     def _directories(self, listed: ListedFiles, filters: list[Any], session: Any) -> Any:
         """Return Spark's `PartitionDirectory` of each row of partition values that filters are true

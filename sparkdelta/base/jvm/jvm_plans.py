@@ -99,16 +99,21 @@ class JvmPlans(JvmSession):
 
 
 def _read_options(plan: Any, name: str) -> list[str]:
-    """Return the value of a read option in each file relation of a plan and its subqueries."""
+    """Return the value of a read option in each relation of a plan and its subqueries: of files, or
+    in their place.
+    """
     values = []
     for each in (plan, *scala_items(plan.subqueriesAll())):
         for leaf in scala_items(each.collectLeaves()):
-            if leaf.getClass().getSimpleName() != "LogicalRelation":
-                continue
-            relation = leaf.relation()
-            if relation.getClass().getSimpleName() == "HadoopFsRelation":
-                value = relation.options().get(name)
-                values += [str(value.get())] if value.isDefined() else []
+            kind, value = leaf.getClass().getSimpleName(), None
+            if kind == "DataSourceV2Relation":
+                value = leaf.table().properties().get(name)
+            elif kind == "LogicalRelation":
+                relation = leaf.relation()
+                if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                    found = relation.options().get(name)
+                    value = found.get() if found.isDefined() else None
+            values += [] if value is None else [str(value)]
     return values
 
 

@@ -77,6 +77,18 @@ INTERNALS = (
         without="a warning; files are chosen when the DataFrame is made, and filters are Spark's",
     ),
     SparkInternals(
+        purpose="answer aggregates by the log",
+        classes=(
+            f"{_SOURCES}.v2.DataSourceV2Relation$",
+            f"{_SQL}.connector.catalog.SupportsRead",
+            f"{_SQL}.connector.catalog.TableCapability",
+            f"{_SQL}.connector.read.LocalScan",
+            f"{_SQL}.connector.read.ScanBuilder",
+        ),
+        first_check="JvmAggregates.rows_when_planned",
+        without="SQL reads the files",
+    ),
+    SparkInternals(
         purpose="store permanent SQL functions that read Delta tables",
         classes=(
             f"{_CATALYST}.FunctionIdentifier",
@@ -89,7 +101,7 @@ INTERNALS = (
     SparkInternals(
         purpose="report errors of a listing to a query",
         classes=("org.apache.spark.QueryContext", "org.apache.spark.SparkRuntimeException"),
-        first_check="jvm_file_index._to_raise",
+        first_check="jvm_query_callbacks._to_raise",
         without="a java.lang.IllegalArgumentException with the same text",
     ),
     SparkInternals(

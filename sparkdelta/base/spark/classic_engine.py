@@ -18,9 +18,9 @@ from sparkdelta.base.jvm import jvm, jvm_streams
 from sparkdelta.base.jvm.hadoop import SessionHadoop
 from sparkdelta.base.jvm.hadoop_files import HadoopFiles
 from sparkdelta.base.jvm.hadoop_log import HadoopLogStore
+from sparkdelta.base.jvm.jvm_aggregates import JvmAggregates
 from sparkdelta.base.jvm.jvm_file_index import JvmLateScans
 from sparkdelta.base.jvm.jvm_functions import JvmFunctions
-from sparkdelta.base.jvm.jvm_plans import JvmPlans
 from sparkdelta.base.jvm.jvm_scans import JvmScans
 from sparkdelta.base.jvm.jvm_streams import JvmStreams
 from sparkdelta.base.predicates.predicate_rules import Predicate
@@ -53,7 +53,7 @@ _JOB_GROUP = "spark.jobGroup.id"
 _PROGRESS_BAR = "spark.ui.showConsoleProgress"
 
 
-class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
+class ClassicEngine(JvmFunctions, JvmAggregates, JvmScans, JvmLateScans, JvmStreams):
     """A classic session."""
 
     def can(self, ability: Ability) -> bool:  # noqa: ARG002 - it has all
@@ -134,7 +134,7 @@ class ClassicEngine(JvmFunctions, JvmPlans, JvmScans, JvmLateScans, JvmStreams):
         return _calling_back[self.spark]
 
     @property
-    def late_scans(self) -> JvmLateScans:
+    def late_scans(self) -> ClassicEngine:
         """The scans whose files Spark asks for when a query runs; None on Spark Connect."""
         return self
 

@@ -19,7 +19,11 @@ from pyspark.sql import functions as F
 from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
-from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
+from sparkdelta.base.spark.session_settings import (
+    evolves_schemas,
+    follow_settings,
+    follows_settings,
+)
 from sparkdelta.base.spark.spark_builders import Builder, WriterState, builders_of
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, from_message
 from sparkdelta.operations.upkeep.catalog_entries import named
@@ -46,6 +50,7 @@ from sparkdelta.table.listing.table_names import (
     table_path,
     with_database,
 )
+from sparkdelta.table.scan.logged_aggregates import count_by_log
 
 
 def load(
@@ -347,6 +352,13 @@ def persist(original: Original, rows: DataFrame, *args: Any, **kwargs: Any) -> D
     return persisted
 
 
+def count(original: Original, rows: DataFrame) -> int:
+    """Replace ``DataFrame.count``: the log may know the number of rows of a table."""
+    with follow_settings(rows.sparkSession):
+        known = count_by_log(rows) if follows_settings() else None
+    return int(original(rows)) if known is None else known
+
+
 def child_session(
     original: Original, spark: SparkSession, *args: Any, **kwargs: Any
 ) -> SparkSession:
@@ -385,6 +397,7 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "Catalog.truncateTable": pyspark_catalog.truncate,
     "Catalog.uncacheTable": pyspark_catalog.uncache,
     "DataFrame.cache": persist,
+    "DataFrame.count": count,
     "DataFrame.mergeInto": merge_into,
     "DataFrame.persist": persist,
     "DataFrameReader.changes": changes,

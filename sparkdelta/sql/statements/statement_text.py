@@ -60,6 +60,7 @@ from sparkdelta.table.listing.table_names import (
     table_path,
     with_database,
 )
+from sparkdelta.table.scan.logged_aggregates import aggregated_by_log
 
 __all__ = ["alter_statements", "row_statements", "run_sql"]  # statements are registered on import
 
@@ -450,4 +451,8 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
         remember_cached_view(sql.spark, name)
         return done
     is_done = create_or_alter_view(sql, text) or create_function(sql, text, read)
-    return no_rows(sql.spark) if is_done else sql.spliced(read, text)
+    if is_done:
+        return no_rows(sql.spark)
+    rows = sql.spliced(read, text)
+    has_aggregates = any(token.is_word("COUNT", "MIN", "MAX") for token in text.tokens)
+    return aggregated_by_log(rows) if has_aggregates else rows

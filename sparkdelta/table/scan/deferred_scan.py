@@ -38,6 +38,7 @@ from sparkdelta.base.predicates.predicate_rules import (
 from sparkdelta.base.predicates.pushed_filters import parse_pushed
 from sparkdelta.base.protocol.file_paths import plain_path
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
+from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.parquet_scan import uris_of
@@ -114,9 +115,12 @@ class DeferredScan:
         if self.followed is not None:
             files = FollowingFiles(replace(files, is_latest=True), self.followed)
         rows = self._rows(files, with_vectors=False)
-        if not self.max_vectors:
-            return rows
-        return rows.union(self._rows(files, with_vectors=True))
+        if self.max_vectors:
+            rows = rows.union(self._rows(files, with_vectors=True))
+        late_scans = engine_of(self.spark).late_scans
+        if late_scans is not None and is_enabled(self.spark):
+            late_scans.mark_rows_of_scan(rows, files)
+        return rows
 
     @property
     def _sources(self) -> dict[str, StructField]:
@@ -204,11 +208,15 @@ class LateFiles:
         """The session in which files are listed."""
         return self.live.state.log.spark
 
+    def at(self, query: QueryId) -> LateFiles:  # noqa: ARG002 - all queries read one version
+        """Return the files of the version that a query reads."""
+        return self
+
     def listed(
         self,
         filters: str | None,
         has_user_functions: Callable[[], bool],
-        query: QueryId,  # noqa: ARG002 - all queries read one version
+        query: QueryId,  # noqa: ARG002 - as above
         *,
         with_vectors: bool,
     ) -> ListedFiles:
@@ -364,14 +372,15 @@ class FollowingFiles:
         with_vectors: bool,
     ) -> ListedFiles:
         """Return the files with or without deletion vectors, see `LateRelation.list_files`."""
-        files = self._files(query)
+        files = self.at(query)
         return files.listed(filters, has_user_functions, query, with_vectors=with_vectors)
 
     def size(self, query: QueryId) -> int | None:
         """Return the size of all files, see `LateRelation.size_bytes`."""
-        return self._files(query).size_bytes
+        return self.at(query).size_bytes
 
-    def _files(self, query: QueryId) -> LateFiles:
+    def at(self, query: QueryId) -> LateFiles:
+        """Return the files of the version that a query reads."""
         state, checksum = self.table.at(query())
         log, before = state.log, self.analyzed
 

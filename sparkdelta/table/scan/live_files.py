@@ -71,7 +71,8 @@ class LiveFiles:
             listed = read_list(files, bound, log.segment.version, few=state.has_few_files(bound))
             if listed is None:
                 return files
-            self._check_totals(listed)
+            if self.skipping is None:
+                self.check_totals(listed.num_rows, pc.sum(listed["size"]).as_py() or 0)
         except LogFileNotFoundError:  # deleted since, and the commits with it
             raise
         except StorageError as problem:
@@ -111,21 +112,20 @@ class LiveFiles:
     def _has_vectors(self) -> bool:
         return has_vectors(self.state.configuration)
 
-    def _check_totals(self, listed: pa.Table) -> None:
-        """Compare a list of all files with the version checksum, if it depends on a checkpoint.
+    def check_totals(self, num_files: int, size_bytes: int) -> None:
+        """Compare all files with the version checksum, if they depend on a checkpoint.
 
         References
         ----------
         PROTOCOL.md#state-validation
         """
         log, checksum, totals = self.state.log, self.checksum, []
-        if log.checkpoint is None or checksum is None or self.skipping is not None:
+        if log.checkpoint is None or checksum is None:
             return
         if checksum.num_files is not None:
-            totals.append(("files", listed.num_rows, checksum.num_files))
+            totals.append(("files", num_files, checksum.num_files))
         if checksum.table_size_bytes is not None:
-            size = pc.sum(listed["size"]).as_py() or 0
-            totals.append(("bytes of files", size, checksum.table_size_bytes))
+            totals.append(("bytes of files", size_bytes, checksum.table_size_bytes))
         for what, count, expected in totals:
             if count != expected:
                 problem = (
