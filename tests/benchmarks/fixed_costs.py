@@ -156,7 +156,7 @@ def small_table_of_delta_spark(bench: _Bench) -> Measured:
 
 
 def counts(bench: _Bench) -> Measured:
-    """Counts of a table in an enabled session, by its log, against those of Parquet files."""
+    """Count the rows of a table in an enabled session, and of the same files as Parquet."""
     spark, table = bench.spark, bench.counted_table()
     enable(spark)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -97,6 +97,15 @@ def are_same(theirs: dict[str, Any] | None, ours: dict[str, Any] | None) -> bool
         return True
     state = theirs["sqlState"] or ours["sqlState"]
     return compared({**theirs, "sqlState": state}) == compared(ours)
+
+
+def different_results(names: Iterable[str], theirs: Iterable[Any], ours: Iterable[Any]) -> set[str]:
+    """Print the results that differ; return their names."""
+    found = zip(names, theirs, ours, strict=True)
+    different = [one for one in found if not are_same(*one[1:])]
+    for one in different:
+        print(*one, sep="\n    ")
+    return {name for name, *_ in different}
 
 
 def compared(error: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.oracle.error_names import are_same, names_of
+from tests.oracle.error_names import different_results, names_of
 from tests.support.delta_spark import DeltaSpark
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
@@ -97,8 +97,4 @@ def _conflict(spark: SparkSession, path: str, operation: str, other: Other) -> N
 def test_the_same_conflicts(enabled: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     roots = [str(tmp_path / engine) for engine in ("theirs", "ours")]
     theirs = delta_spark.run("tests.oracle.test_conflicts_oracle:conflicts", root=roots[0])
-    found = zip(CONFLICTS, theirs, conflicts(enabled, roots[1]), strict=True)
-    different = [one for one in found if not are_same(*one[1:])]
-    for one in different:
-        print(*one, sep="\n    ")
-    assert {name for name, *_ in different} == HERE
+    assert different_results(CONFLICTS, theirs, conflicts(enabled, roots[1])) == HERE

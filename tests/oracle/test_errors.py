@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.error_names import entries_by_condition
-from tests.oracle.error_names import are_same, names_of
+from tests.oracle.error_names import different_results, names_of
 from tests.support.delta_spark import DeltaSpark
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
@@ -431,8 +431,4 @@ def test_the_entries_have_the_parameters_of_delta_spark(delta_spark: DeltaSpark)
 def test_the_same_faults(enabled: SparkSession, delta_spark: DeltaSpark, tmp_path: Path) -> None:
     roots = [str(tmp_path / engine) for engine in ("theirs", "ours")]
     theirs = delta_spark.run("tests.oracle.test_errors:faults", root=roots[0])
-    found = zip(FAULTS, theirs, faults(enabled, roots[1]), strict=True)
-    different = [one for one in found if not are_same(*one[1:])]
-    for one in different:
-        print(*one, sep="\n    ")
-    assert not different
+    assert not different_results(FAULTS, theirs, faults(enabled, roots[1]))

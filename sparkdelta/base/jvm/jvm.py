@@ -235,6 +235,16 @@ def scala_items(sequence: Any) -> list[Any]:
     return [sequence.apply(number) for number in range(sequence.size())]
 
 
+def class_name(java_object: Any) -> str:
+    """Return the name of the class of an object of the JVM, without its package."""
+    return str(java_object.getClass().getSimpleName())
+
+
+def plan_tag(jvm: Any, name: str) -> Any:
+    """Return a tag of this library for plans of Spark."""
+    return jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag(f"sparkdelta.{name}")
+
+
 def analyzed(frame: DataFrame) -> Any:
     """Return the analyzed plan of a DataFrame."""
     return frame._jdf.queryExecution().analyzed()

@@ -13,7 +13,15 @@ from typing import Any, Literal, cast
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta.base.jvm.jvm import JvmSession, analyzed, frame_of, none_of, scala_items, singleton
+from sparkdelta.base.jvm.jvm import (
+    analyzed,
+    class_name,
+    frame_of,
+    none_of,
+    plan_tag,
+    scala_items,
+    singleton,
+)
 from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
 from sparkdelta.base.jvm.jvm_plans import JvmPlans
 from sparkdelta.base.jvm.jvm_query_callbacks import QueryCallback, answer, let_errors_pass
@@ -32,7 +40,7 @@ _scans: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _numbers = count()
 
 
-class JvmAggregates(JvmPlans, JvmSession):
+class JvmAggregates(JvmPlans):
     """The part of a classic engine that knows aggregates over all rows of a scan."""
 
     def mark_rows_of_scan(self, rows: DataFrame, scan: object) -> None:
@@ -120,7 +128,7 @@ class JvmAggregates(JvmPlans, JvmSession):
 
     @property
     def _scan_mark(self) -> Any:
-        return self.jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag("sparkdelta.rowsOfScan")
+        return plan_tag(self.jvm, "rowsOfScan")
 
 
 _completed: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -129,24 +137,20 @@ _completed: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def _aggregate(named: Any, columns: Any) -> Aggregate | None:
     """Return the aggregate of all rows, or of one of some columns, that a named expression is."""
-    expression = named.child() if _kind(named) == "Alias" else named
-    if _kind(expression) != "AggregateExpression":
+    expression = named.child() if class_name(named) == "Alias" else named
+    if class_name(expression) != "AggregateExpression":
         return None
     if expression.isDistinct() or expression.filter().isDefined():
         return None
     function = expression.aggregateFunction()
-    name, arguments = _kind(function).lower(), scala_items(function.children())
+    name, arguments = class_name(function).lower(), scala_items(function.children())
     if name == "count" and [str(each) for each in arguments] == ["1"]:
         return Aggregate("count")
-    if name not in ("min", "max") or _kind(arguments[0]) != "AttributeReference":
+    if name not in ("min", "max") or class_name(arguments[0]) != "AttributeReference":
         return None
     if not columns.contains(arguments[0]):
         return None
     return Aggregate(cast(Literal["min", "max"], name), str(arguments[0].name()))
-
-
-def _kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())
 
 
 class _AnsweredRows(QueryCallback):

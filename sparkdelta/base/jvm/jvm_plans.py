@@ -14,6 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from sparkdelta.base.jvm.jvm import (
     JvmSession,
     analyzed,
+    class_name,
     frame_of,
     jvm_of,
     none_of,
@@ -105,12 +106,12 @@ def _read_options(plan: Any, name: str) -> list[str]:
     values = []
     for each in (plan, *scala_items(plan.subqueriesAll())):
         for leaf in scala_items(each.collectLeaves()):
-            kind, value = leaf.getClass().getSimpleName(), None
+            kind, value = class_name(leaf), None
             if kind == "DataSourceV2Relation":
                 value = leaf.table().properties().get(name)
             elif kind == "LogicalRelation":
                 relation = leaf.relation()
-                if relation.getClass().getSimpleName() == "HadoopFsRelation":
+                if class_name(relation) == "HadoopFsRelation":
                     found = relation.options().get(name)
                     value = found.get() if found.isDefined() else None
             values += [] if value is None else [str(value)]
@@ -177,7 +178,7 @@ def condition_terms(
             yield str(term.sql()), None, None
         elif _is_of(term, other):
             yield None, _column(term, filtered), None
-        elif _name(term) == "EqualTo":
+        elif class_name(term) == "EqualTo":
             sides = term.left(), term.right()
             for one, two in (sides, sides[::-1]):
                 if _is_of(one, own) and _is_of(two, other):
@@ -262,7 +263,7 @@ def _conjuncts(condition: Any) -> Iterator[Any]:
     stack = [condition]
     while stack:
         expression = stack.pop()
-        if _name(expression) == "And":
+        if class_name(expression) == "And":
             stack += [expression.right(), expression.left()]
         else:
             yield expression
@@ -275,7 +276,3 @@ def _column(expression: Any, frame: DataFrame) -> Column:
 
 def _is_of(expression: Any, attributes: Any) -> bool:
     return bool(expression.references().subsetOf(attributes))
-
-
-def _name(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())

@@ -67,7 +67,7 @@ def answer(method: _Method) -> _Method:
             result = method(self, *arguments)
         except BaseException as error:  # noqa: BLE001 - as above
             result = _to_raise(self.listing, error)
-        # The JVM looks up what it is told the name of: Python must not let go of it before.
+        # The JVM gets an id of the result, and asks for the object later: it must still exist.
         _last.result = result
         if isinstance(result, _CallbackError):
             raise result from None

@@ -17,7 +17,14 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm.jvm import JvmSession, frame_of, jvm_of, none_of, same_active_session
+from sparkdelta.base.jvm.jvm import (
+    JvmSession,
+    class_name,
+    frame_of,
+    jvm_of,
+    none_of,
+    same_active_session,
+)
 from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.storage.stream_source import ReadLimit, StreamSource
@@ -154,7 +161,7 @@ class _Source:
 
 
 def _read_limit(limit: Any) -> ReadLimit:
-    kind = limit.getClass().getSimpleName()
+    kind = class_name(limit)
     if kind == "CompositeReadLimit":
         parts = [_read_limit(part) for part in limit.getReadLimits()]
         files = [part.max_files for part in parts if part.max_files is not None]

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from sparkdelta.base.jvm.jvm import analyzed, frame_of, scala_items
+from sparkdelta.base.jvm.jvm import analyzed, class_name, frame_of, plan_tag, scala_items
 from sparkdelta.base.jvm.jvm_catalog import JvmCatalog, copied
 from sparkdelta.base.jvm.jvm_scans import java_schema_of
 from sparkdelta.base.protocol.log_files import Version
@@ -147,31 +147,24 @@ class JvmViews(JvmCatalog):
     @property
     def _mark(self) -> Any:
         """The tag of plans that are all rows of a table."""
-        return self._tag("rowsOfTable")
+        return plan_tag(self.jvm, "rowsOfTable")
 
     @property
     def _version_mark(self) -> Any:
-        return self._tag("rowsOfVersion")
+        return plan_tag(self.jvm, "rowsOfVersion")
 
     @property
     def _query_mark(self) -> Any:
-        return self._tag("viewOfQuery")
-
-    def _tag(self, name: str) -> Any:
-        return self.jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag(f"sparkdelta.{name}")
+        return plan_tag(self.jvm, "viewOfQuery")
 
 
 def _sources(projection: Any) -> dict[Any, Any]:
     """Return the ids of the columns that a projection has as they are, by their ids above it."""
-
-    def is_a(kind: str, expression: Any) -> bool:
-        return str(expression.getClass().getSimpleName()) == kind
-
     sources = {}
     for each in scala_items(projection.projectList()):
-        source = each.child() if is_a("Alias", each) else each
-        if is_a("Cast", source) and source.dataType().equals(source.child().dataType()):
+        source = each.child() if class_name(each) == "Alias" else each
+        if class_name(source) == "Cast" and source.dataType().equals(source.child().dataType()):
             source = source.child()  # as Spark adds it to the columns of a view
-        if is_a("AttributeReference", source):
+        if class_name(source) == "AttributeReference":
             sources[each.exprId()] = source.exprId()
     return sources

@@ -87,7 +87,7 @@ def _plain(table: Path) -> list[dict[str, Any]]:
 
 
 def _truncated(table: Path) -> list[dict[str, Any]]:
-    """The bounds of text are cut off, and those of numbers leave out NaN and digits."""
+    """A file of inexact bounds: text is truncated, decimals are rounded, NaN is missing."""
     bounds = {
         "minValues": {"id": 1, "s": "a", "x": -1.5, "m": -1e38},
         "maxValues": {"id": 3, "s": "c", "x": 0.5, "m": 1e38},
