@@ -9,7 +9,6 @@ way fails.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
 from sparkdelta.base.spark.connect_commands import is_query, sql_text
+from sparkdelta.base.spark.connect_requests import enter_around_requests
 from sparkdelta.base.spark.connect_temporary_views import (
     SentView,
     created_view,
@@ -78,8 +78,6 @@ _late_rows: WeakValueDictionary[str, _LateRows] = WeakValueDictionary()
 _kept: dict[int, tuple[bytes, Any]] = {}
 """Cached relations by plan id: as the client made them, and as they were sent."""
 
-_watched: set[type] = set()
-_lock = threading.Lock()
 _operation: ContextVar[str | None] = ContextVar("operation", default=None)
 
 
@@ -127,26 +125,20 @@ def hold_late_rows(result: DataFrame, sources: Sequence[DataFrame]) -> None:
     frame._plan.late_rows = sources
 
 
+@contextmanager
+def _with_rows(client: Any, request: Any) -> Iterator[None]:
+    """Replace the late rows in the plan of a request; a view that it creates has them, too."""
+    created = _replace_in_plan(request.plan, client)
+    yield
+    if created is not None:
+        define_view(client, *created)
+
+
 def _watch(clients: Any) -> None:
     """Find late rows in the plans that clients of a class send from now on."""
-    with _lock:
-        if clients in _watched:
-            return
-        _watched.add(clients)
-    execute, fetch = clients._execute, clients._execute_and_fetch_as_iterator
+    if not enter_around_requests(clients, _with_rows):
+        return
     analyze = clients._analyze
-
-    @functools.wraps(execute)
-    def watched_execute(client: Any, req: Any, *args: Any, **named: Any) -> Any:
-        _replace_in_plan(req.plan, client)
-        return execute(client, req, *args, **named)
-
-    @functools.wraps(fetch)
-    def watched_fetch(client: Any, req: Any, *args: Any, **named: Any) -> Iterator[Any]:
-        created = _replace_in_plan(req.plan, client)
-        yield from fetch(client, req, *args, **named)
-        if created is not None:
-            define_view(client, *created)
 
     @functools.wraps(analyze)
     def watched_analyze(client: Any, method: str, **named: Any) -> Any:
@@ -165,8 +157,7 @@ def _watch(clients: Any) -> None:
             _kept.pop(number, None)
         return result
 
-    clients._execute, clients._analyze = watched_execute, watched_analyze
-    clients._execute_and_fetch_as_iterator = watched_fetch
+    clients._analyze = watched_analyze
 
 
 def parse_sent(

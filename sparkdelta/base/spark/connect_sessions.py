@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.spark.connect_commands import may_change_session, starts_stream
+from sparkdelta.base.spark.connect_requests import enter_around_requests
 from sparkdelta.base.spark.library_sessions import ESCAPED_LITERALS, TIME_ZONE
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
@@ -62,7 +63,6 @@ _shared: set[str] = set()
 _IN_SERVER = "SPARK_CONNECT_LOCAL_URL"
 """A variable of these processes."""
 
-_watched: set[type] = set()
 _lock = threading.Lock()
 
 
@@ -210,38 +210,27 @@ def _release_kept() -> None:
             _release(session)
 
 
+@contextmanager
+def _counted(_: Any, request: Any) -> Iterator[None]:
+    """Count the changes of the session that a request makes."""
+    if starts_stream(request.plan):
+        _shared.add(request.session_id)
+    changes = may_change_session(request.plan)
+    _changes[request.session_id] += changes
+    try:
+        yield
+    finally:  # a copy that was made meanwhile may have it or not
+        _changes[request.session_id] += changes
+
+
 def _watch(clients: Any) -> None:
     """Count the changes of the sessions of a class of clients from now on, and release ours with
     them.
     """
-    with _lock:
-        if clients in _watched:
-            return
-        _watched.add(clients)
+    if not enter_around_requests(clients, _counted):
+        return
     atexit.register(_release_kept)
-    execute, fetch = clients._execute, clients._execute_and_fetch_as_iterator
     add, release = clients.add_artifacts, clients.release_session
-
-    @contextmanager
-    def counted(request: Any) -> Iterator[None]:
-        if starts_stream(request.plan):
-            _shared.add(request.session_id)
-        changes = may_change_session(request.plan)
-        _changes[request.session_id] += changes
-        try:
-            yield
-        finally:  # a copy that was made meanwhile may have it or not
-            _changes[request.session_id] += changes
-
-    @functools.wraps(execute)
-    def watched_execute(client: Any, req: Any, *args: Any, **named: Any) -> Any:
-        with counted(req):
-            return execute(client, req, *args, **named)
-
-    @functools.wraps(fetch)
-    def watched_fetch(client: Any, req: Any, *args: Any, **named: Any) -> Iterator[Any]:
-        with counted(req):
-            yield from fetch(client, req, *args, **named)
 
     @functools.wraps(add)
     def watched_add(client: Any, *args: Any, **named: Any) -> Any:
@@ -258,7 +247,6 @@ def _watch(clients: Any) -> None:
             _release(session)
         release(client)
 
-    clients._execute, clients._execute_and_fetch_as_iterator = watched_execute, watched_fetch
     clients.add_artifacts, clients.release_session = watched_add, watched_release
 
 
