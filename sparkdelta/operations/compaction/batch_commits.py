@@ -158,8 +158,8 @@ def commit_batch(rewritten: RewrittenBatch, operation: OperationOf) -> Committed
 
 
 def commit_bins(rewritten: RewrittenBatch, operation: OperationOf) -> BatchOutcome:
-    """Commit the bins of a batch, except for those of which other commits changed files so that the
-    new ones cannot replace them. New files that are not committed are deleted.
+    """Commit the bins of a batch. Left out are bins of which other commits changed files so that
+    the new ones cannot replace them; their new files are deleted.
 
     Raises
     ------
@@ -219,8 +219,8 @@ class _Followed:
 
     @classmethod
     def of(cls, rewritten: RewrittenBatch, later: Snapshot, places: list[str]) -> _Followed:
-        """Compare each bin with the version in which it was read, so that the vectors of its new
-        file are those of all commits since.
+        """Compare each bin with the version in which it was read: the vector of its new file has
+        the rows that all commits since then deleted.
 
         Parameters
         ----------
@@ -291,9 +291,11 @@ def _bins_in(batch: Batch, later: Snapshot) -> list[pa.Table]:
         bound=paths.num_rows,
         version=later.version,
     )
-    index = {path: number for number, path in enumerate(table["path"].to_pylist())}
+    by_path = {file["path"]: file for file in table.to_pylist()}
     return [
-        table.take([index[path] for path in bin_["path"].to_pylist() if path in index])
+        pa.Table.from_pylist(
+            [by_path[path] for path in bin_["path"].to_pylist() if path in by_path], table.schema
+        )
         for bin_ in batch.bins
     ]
 

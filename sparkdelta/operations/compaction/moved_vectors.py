@@ -179,8 +179,8 @@ def _with_vector(add: AddFile, vector: DeletionVectorDescriptor) -> AddFile:
 def _of_equal_rows(
     bins: Sequence[CopiedBin], new: Mapping[int, AddFile], snapshot: Snapshot
 ) -> list[int]:
-    """Return the numbers of the bins of which the vector of the new file deletes the same rows as
-    those of the old files.
+    """Return the numbers of the bins whose new file has equal rows where its vector deletes them as
+    the old files have where they were deleted.
     """
     files, places = [], {}
     for number, add in new.items():

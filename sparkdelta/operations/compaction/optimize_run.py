@@ -290,7 +290,7 @@ class Rewriter:
         return replace(result, is_dry_run=dry_run, milliseconds=spent)
 
     def _committed(self, batch: Batch) -> Iterator[tuple[RewrittenBatch, CommittedTransaction]]:
-        """Rewrite a batch, and yield what is committed. Bins that other commits changed meanwhile
+        """Rewrite a batch, and yield its commits. Bins that other commits changed meanwhile
         are rewritten again, a few times; then they are left as they are.
         """
         left: Batch | None = batch

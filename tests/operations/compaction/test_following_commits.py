@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from sparkdelta import (
     read_changes,
     read_delta,
     reorg,
+    sql,
     verify,
     write_delta,
 )
@@ -39,6 +43,7 @@ from tests.operations.write.test_moved_rows import (
     stored,
     upsert,
 )
+from tests.support import shared_table as shared
 from tests.support.unreferenced import unreferenced
 
 
@@ -273,3 +278,96 @@ def test_other_conflicts_are_errors(
     with pytest.raises(DeltaConcurrentModificationException):
         optimize(spark, table_path)
     assert load_snapshot(spark, table_path).version == 2
+
+
+MOVES = ("optimize", "optimize", "cluster", "purge")
+CHANGES = ("delete", "update", "merge", "delete")
+SWITCHES = (
+    "delta.enableDeletionVectors", "delta.enableDeletionVectors", "delta.enableChangeDataFeed",
+    "delta.enableRowTracking", "delta.enableInCommitTimestamps",
+)  # fmt: skip
+
+
+def random_schedule(
+    spark: SparkSession, path: str, patch: pytest.MonkeyPatch, seed: int, steps: int = 6
+) -> shared.Model:
+    """Run moves and changes of rows, of which each is overtaken by one or two of the other kind,
+    and return the rows that all of them give.
+    """
+    chance = random.Random(f"moved rows {seed}")
+    on = ", ".join(f"'{name}' = 'true'" for name in SWITCHES if chance.random() < 0.6)
+    by = chance.choice(("", " PARTITIONED BY (p)"))
+    properties = f" TBLPROPERTIES ({on})" if on else ""
+    sql(spark, f"CREATE TABLE delta.`{path}` ({shared.DECLARED}) USING delta{by}{properties}")
+    rows: shared.Model = {}
+
+    def run(*operations: shared.Operation) -> None:
+        nonlocal rows
+        assert shared.carry_out(spark, path, [*operations]) == [None] * len(operations), operations
+        for operation in operations:
+            rows = shared.after(operation, rows)
+
+    for first in range(0, 40, 10):
+        run(["append", shared.random_rows(chance, range(first, first + 10))])
+    for step in range(steps):
+        kinds = (MOVES, CHANGES) if chance.random() < 0.6 else (CHANGES, MOVES)
+        late, *others = shared.shared_operations(
+            chance, kinds[0], first_new=0, steps=1
+        ) + shared.shared_operations(chance, kinds[1], first_new=0, steps=chance.choice((1, 2)))
+        with patch.context() as patched:
+            meanwhile(patched, *(partial(run, other) for other in others))
+            run(late)
+        new = shared.random_rows(chance, range(100 + step * 4, 104 + step * 4))
+        run(["append", new])
+        assert shared.shown(read_delta(spark, path)) == sorted(rows.values()), (seed, step)
+    return rows
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(1), pytest.param(range(1, 30), marks=pytest.mark.slow)], ids=str
+)
+def test_random_schedules(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range
+) -> None:
+    for seed in seeds:
+        path = str(tmp_path / f"{seed}")
+        random_schedule(spark, path, monkeypatch, seed)
+        report = verify(spark, path, footers=True)
+        assert report.is_clean, f"{seed}: {report}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_that_optimize_and_change_rows(
+    spark: SparkSession, table_path: str, seed: int
+) -> None:
+    """No commit conflicts with those that move rows, nor do these with any."""
+    chance = random.Random(f"threads {seed}")
+    properties = dict.fromkeys(SWITCHES[seed:], "true")
+    listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    sql(
+        spark,
+        f"CREATE TABLE delta.`{table_path}` ({shared.DECLARED}) USING delta"
+        f" TBLPROPERTIES ({listed})",
+    )
+    first = shared.random_rows(chance, range(30))
+    for start in range(0, 30, 6):
+        assert shared.carry_out(spark, table_path, [["append", first[start : start + 6]]]) == [None]
+    plans = [
+        shared.own_operations(chance, ("append", *CHANGES), n, writers=2, steps=6) for n in range(2)
+    ]
+    moves = [[chance.choice(MOVES)] for _ in range(8)]
+    with ThreadPoolExecutor(3) as threads:
+        told = [*threads.map(partial(shared.carry_out, spark, table_path), [*plans, moves])]
+    assert told[2] == [None] * len(moves)
+    rows = {row[0]: row for row in first}
+    for plan, errors in zip(plans, told[:2], strict=True):
+        for operation, error in zip(plan, errors, strict=True):
+            if error is None:
+                rows = shared.after(operation, rows)
+            else:
+                assert error.startswith("Concurrent")
+                assert "(OPTIMIZE)" not in error
+                assert "(REORG)" not in error
+    assert shared.shown(read_delta(spark, table_path)) == sorted(rows.values())
+    assert verify(spark, table_path, footers=True).is_clean
