@@ -59,7 +59,6 @@ MAX_RUNS = 3
 TARGET_FILE_SIZE = 1 << 30
 """The size of files that OPTIMIZE makes unless the table or the caller says otherwise, in bytes."""
 
-
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -294,10 +293,10 @@ class Rewriter:
         are rewritten again, a few times; then they are left as they are.
         """
         left: Batch | None = batch
+        name = self.operation.name
         for _ in range(MAX_RUNS):
             if left is None:
                 return
-            name = self.operation.name
             rewritten = rewrite_batch(left, self.session, self.change, operation=name)
             outcome = commit_bins(rewritten, partial(_with_metrics, self.operation))
             left = outcome.left
@@ -309,7 +308,7 @@ class Rewriter:
             raise outcome.conflict
         _LOGGER.warning(
             "%s left %s files of %s as they are: other commits changed them",
-            self.operation.name, left.files.num_rows, left.snapshot.path,
+            name, left.files.num_rows, left.snapshot.path,
         )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from sparkdelta import (
     write_delta,
 )
 from sparkdelta.exceptions import ConcurrentAppendException, ConcurrentDeleteDeleteException
+from sparkdelta.table.commit import spark_conflict_detection
 from sparkdelta.table.commit.transaction import Transaction
 from tests.support.unreferenced import unreferenced
 
@@ -130,6 +131,21 @@ def test_rearrangements_in_a_row(
     done = table.update("id = 5", {"v": "1"})
     assert (done.version, done.retries, done.num_updated_rows) == (3, 2, 1)
     assert stored(spark, table_path) == expected({5: 1})
+
+
+@pytest.mark.full
+def test_a_large_commit_that_moves_rows(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark compares it, and tells that it changes no rows."""
+    monkeypatch.setattr(spark_conflict_detection, "DRIVER_LOG_BYTES", 0)
+    table = create(spark, table_path, VECTORS)
+    meanwhile(monkeypatch, lambda: optimize(spark, table_path))
+    assert table.delete("id = 5").retries == 1
+    assert stored(spark, table_path) == expected({5: None})
+    meanwhile(monkeypatch, lambda: table.delete("id = 6"))
+    with pytest.raises(ConcurrentAppendException):
+        table.delete("id > 5")
 
 
 def test_files_that_the_change_leaves_alone_are_no_conflict(
