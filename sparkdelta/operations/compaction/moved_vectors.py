@@ -47,7 +47,7 @@ from sparkdelta.table.vectors.deletion_vector_writing_workers import write_vecto
 MAX_MOVED_FILES = 100
 """The most files whose new vectors are moved at once, as they are read one after the other."""
 
-MAX_MOVED_ROWS = 50_000
+MAX_MOVED_ROWS = 10_000
 """The most rows whose deletion is moved at once, as the driver compares them."""
 
 VECTOR = "deletionVector"
@@ -94,6 +94,7 @@ class CopiedBin:
         if any(file[NUM_RECORDS] is None or is_hidden(file["file"]) for file in files):
             return None
         copied = []
+        # As `NativeScan` groups files, and Spark sorts those of a group.
         for file in sorted(files, key=lambda file: (file[VECTOR] is not None, -file["size"])):
             before, num_rows = file[VECTOR], file[NUM_RECORDS]
             num_rows -= 0 if before is None else before["cardinality"]
