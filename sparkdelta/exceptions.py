@@ -419,9 +419,16 @@ class CommitOutcomeUnknownError(CommitError):
 
 
 class DeltaConcurrentModificationException(CommitError):
-    """A concurrent commit conflicts with this one; base class of all conflict errors."""
+    """A concurrent commit conflicts with this one; base class of all conflict errors.
+
+    Attributes
+    ----------
+    only_moved_rows
+        True if the concurrent commit moved rows to other files, as OPTIMIZE does, and changed none.
+    """
 
     error_class = "DELTA_CONCURRENT_MODIFICATION"
+    only_moved_rows: bool = False
 
 
 class ConcurrentWriteException(DeltaConcurrentModificationException):

@@ -180,6 +180,12 @@ def packed(chunks: Mapping[int, Words], bits: int = PACKED_BITS) -> bytes:
     return bytes(rows.reshape(-1, bits) @ weights)
 
 
+def row_indexes(chunks: Mapping[int, Words]) -> npt.NDArray[np.int64]:
+    """Return the row indexes, sorted."""
+    parts = [_rows(chunks[number]) + number * _CHUNK_ROWS for number in sorted(chunks)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
 def last_row(chunks: Mapping[int, Words]) -> int | None:
     """Return the highest row index; None if the bitmap is empty."""
     for number in sorted(chunks, reverse=True):

@@ -36,8 +36,9 @@ from sparkdelta.operations.alter.stored_type_workers import (
     files_of_other_types,
 )
 from sparkdelta.operations.alter.unmapped_table import remove_mapping
+from sparkdelta.operations.compaction.batch_commits import commit_batch, rewrite_batch
 from sparkdelta.operations.compaction.compaction_batches import (
-    commit_batch,
+    Batch,
     described_files,
     in_packing_order,
     plan_batches,
@@ -56,6 +57,7 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 
 Commits = Iterator[CommittedTransaction]
 
+_REORG = "REORG"
 _FILE_SIZE = 1 << 30
 _BATCH_BYTES = 100 << 30
 _FILES_PER_TASK = 1_000
@@ -184,7 +186,8 @@ def _rewritten(snapshot: Snapshot, select_files: Callable[[Snapshot], DataFrame]
             change = unchanged_definition(snapshot)
             for batch in batches:
                 try:
-                    _, done = commit_batch(batch, session, change, _reorg)
+                    rewritten = rewrite_batch(batch, session, change, operation=_REORG)
+                    done = commit_batch(rewritten, _reorg)
                 except DeltaConcurrentModificationException as error:
                     failure = error
                     break
@@ -197,8 +200,8 @@ def _rewritten(snapshot: Snapshot, select_files: Callable[[Snapshot], DataFrame]
             raise failure
 
 
-def _reorg(_new: NewFiles) -> Operation:
-    return Operation("REORG", {"predicate": "[]", "applyPurge": True}, changes_data=False)
+def _reorg(_replaced: Batch, _new: NewFiles) -> Operation:
+    return Operation(_REORG, {"predicate": "[]", "applyPurge": True}, changes_data=False)
 
 
 def _stored_columns(table: TableConfiguration) -> tuple[StoredColumn, ...]:

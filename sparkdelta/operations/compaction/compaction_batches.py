@@ -1,5 +1,4 @@
-"""Compaction: the files that are worth rewriting, the bins that they are packed into, their rows,
-and the commits that replace them.
+"""Compaction: the files that are worth rewriting, the bins that they are packed into, their rows.
 
 References
 ----------
@@ -10,17 +9,17 @@ PROTOCOL.md#writer-requirements-for-row-tracking
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.base.protocol.deletion_vectors import DeletionVectorDescriptor
-from sparkdelta.base.protocol.file_actions import RemoveFile, file_key
+from sparkdelta.base.protocol.file_actions import RemoveFile
 from sparkdelta.base.protocol.z_cubes import ZCube
 from sparkdelta.base.schema.checkpoint_schema import STATS_PARSED
 from sparkdelta.base.schema.file_key_frames import absolute_path
@@ -28,15 +27,8 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.operations.compaction.file_packing_rules import PackedFile, batches, packed
 from sparkdelta.operations.compaction.row_order import RowOrder, sampled_fraction
-from sparkdelta.table.commit.conflict_rules import ReadSet
-from sparkdelta.table.commit.staged_commit_rules import Operation
-from sparkdelta.table.commit.transaction import CommittedTransaction
-from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.log.state import NUM_RECORDS
-from sparkdelta.table.rows.modified_files import ModifiedFiles
-from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.row_changes import RowChangeWriter, check_row_count, row_change_writer
-from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
+from sparkdelta.table.rows.row_changes import RowChangeWriter
 from sparkdelta.table.scan.scan_request import (
     BASE_ROW_ID,
     DEFAULT_ROW_COMMIT_VERSION,
@@ -59,13 +51,6 @@ MAX_BATCH_BINS = 64
 
 CUBE = "cube"
 """The column with the id of a file's Z-cube, where files are packed by it."""
-
-BIN_SETTINGS = {
-    "spark.sql.unionOutputPartitioning": "false",
-    "spark.sql.maxConcurrentOutputFileWriters": "1",
-}
-"""Spark's settings to write bins: it must neither join their tasks into one nor sort the rows of a
-task by partition, as all of them are in one."""
 
 MAX_DELETED_SHARE = 0.05
 """A file is rewritten if its deletion vector deletes more than this share of its rows."""
@@ -121,6 +106,8 @@ class Batch:
         The order of the rows of bins that become several files.
     cube
         The Z-cube that the new files are.
+    takes_all
+        True if every file is worth rewriting.
     """
 
     snapshot: Snapshot
@@ -128,6 +115,7 @@ class Batch:
     num_files: tuple[int, ...]
     order: RowOrder | None = None
     cube: ZCube | None = None
+    takes_all: bool = False
 
     @cached_property
     def files(self) -> pa.Table:
@@ -141,7 +129,18 @@ class Batch:
     @property
     def partitions(self) -> set[tuple[str | None, ...]]:
         """The partition values of the bins."""
-        return {_partition(each.slice(0, 1), self.snapshot)[0] for each in self.bins}
+        return set(self.partition_of_bin)
+
+    @property
+    def partition_of_bin(self) -> list[tuple[str | None, ...]]:
+        return [_partition(each.slice(0, 1), self.snapshot)[0] for each in self.bins]
+
+    def of_bins(
+        self, numbers: Sequence[int], snapshot: Snapshot, files: Sequence[pa.Table]
+    ) -> Batch:
+        """Return the batch of some of the bins, with their files as a later version has them."""
+        num_files = tuple(self.num_files[number] for number in numbers)
+        return replace(self, snapshot=snapshot, bins=tuple(files), num_files=num_files)
 
     @cached_property
     def vectors(self) -> list[DeletionVectorDescriptor | None]:
@@ -303,6 +302,7 @@ def plan_batches(
                     tuple(new[each] for each in batch),
                     order if is_split else None,
                     None if cubes is None else ZCube.new(cubes),
+                    takes_all or order is not None,
                 )
 
 
@@ -355,50 +355,3 @@ def _partition(files: pa.Table, snapshot: Snapshot) -> list[tuple[str | None, ..
     if not names:
         return [()] * files.num_rows
     return list(zip(*(files[name].to_pylist() for name in names), strict=True))
-
-
-def commit_batch(
-    batch: Batch,
-    session: SparkSession,
-    change: DefinitionChange,
-    operation: Callable[[NewFiles], Operation],
-) -> tuple[NewFiles, CommittedTransaction]:
-    """Rewrite the files of a batch, and commit the new files.
-
-    Rows keep their ids. Other commits conflict only if they changed a file of the batch.
-
-    Parameters
-    ----------
-    session
-        See `SparkEngine.write_session`.
-    change
-        The table, which the commit leaves as it is.
-    operation
-        Returns the operation, given the new files.
-
-    Raises
-    ------
-    DELTA_NUM_RECORDS_MISMATCH
-        The number of written rows differs from the statistics of the files.
-    DeltaConcurrentModificationException
-    """
-    snapshot = batch.snapshot
-    with row_change_writer(session, snapshot.in_session(session), change) as compared:
-        writer = replace(compared, data_change=False, settings=BIN_SETTINGS)
-        new = writer.write(batch.rows(writer))
-        new = new if batch.cube is None else new.in_cube(batch.cube)
-        done = operation(new)
-        if batch.num_rows is not None:
-            check_row_count(new, batch.num_rows, path=snapshot.path, operation=done.name)
-    removes = batch.removes()  # as of now: the files were live while the new ones were written
-    delta = RowDelta(
-        spark=snapshot.log.spark,
-        store=snapshot.log.store,
-        snapshot=snapshot,
-        change=change,
-        modified=ModifiedFiles(removes=removes),
-        new=new,
-        read=ReadSet(files=frozenset(file_key(remove, snapshot.path) for remove in removes)),
-        tags=writer.tags,
-    )
-    return new, commit_delta(delta, done)

@@ -8,6 +8,7 @@ PROTOCOL.md#writer-requirements-for-clustered-table
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -26,6 +27,11 @@ from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.spark.driver import count_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError
+from sparkdelta.operations.compaction.batch_commits import (
+    RewrittenBatch,
+    commit_bins,
+    rewrite_batch,
+)
 from sparkdelta.operations.compaction.clustered_files import ClusteredFiles, files_to_cluster
 from sparkdelta.operations.compaction.compaction_batches import (
     MAX_COMMIT_BYTES,
@@ -33,7 +39,6 @@ from sparkdelta.operations.compaction.compaction_batches import (
     Batch,
     FileSizes,
     candidates,
-    commit_batch,
     described_files,
     plan_batches,
 )
@@ -48,8 +53,13 @@ from sparkdelta.table.rows.row_changes import unchanged_definition
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 OPERATION = "OPTIMIZE"
+MAX_RUNS = 3
+"""The most times that a bin is rewritten because others changed it; then it stays as it is."""
+
 TARGET_FILE_SIZE = 1 << 30
 """The size of files that OPTIMIZE makes unless the table or the caller says otherwise, in bytes."""
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,12 +251,15 @@ class Rewriter:
         As history shows it; each commit has metrics of its own.
     after_commit
         The maintenance that follows each commit.
+    must_rewrite
+        True if it is an error to leave files as they are because others change them.
     """
 
     session: SparkSession
     change: DefinitionChange
     operation: Operation
     after_commit: Callable[[CommittedTransaction], None]
+    must_rewrite: bool = False
 
     def run(
         self, batches: Iterator[Batch], result: OptimizeResult, *, dry_run: bool = False
@@ -260,17 +273,43 @@ class Rewriter:
         """
         start = time.monotonic_ns()
         partitions: set[tuple[str | None, ...]] = set()
+
+        def added_up(batch: Batch) -> OptimizeResult:
+            partitions.update(batch.partitions)
+            return replace(result, num_partitions=len(partitions))._with(batch)
+
         for batch in batches:
-            partitions |= batch.partitions
-            result = replace(result, num_partitions=len(partitions))._with(batch)
-            if not dry_run:
-                new, done = commit_batch(
-                    batch, self.session, self.change, partial(_with_metrics, self.operation, batch)
-                )
-                result = result._committed(new, done)
+            if dry_run:
+                result = added_up(batch)
+                continue
+            for rewritten, done in self._committed(batch):
+                result = added_up(rewritten.batch)._committed(rewritten.new, done)
                 self.after_commit(done)
         spent = (time.monotonic_ns() - start) // 1_000_000
         return replace(result, is_dry_run=dry_run, milliseconds=spent)
+
+    def _committed(self, batch: Batch) -> Iterator[tuple[RewrittenBatch, CommittedTransaction]]:
+        """Rewrite a batch, and yield its commits. Bins that other commits changed meanwhile
+        are rewritten again, a few times; then they are left as they are.
+        """
+        left: Batch | None = batch
+        name = self.operation.name
+        for _ in range(MAX_RUNS):
+            if left is None:
+                return
+            rewritten = rewrite_batch(left, self.session, self.change, operation=name)
+            outcome = commit_bins(rewritten, partial(_with_metrics, self.operation))
+            left = outcome.left
+            if outcome.committed is not None:
+                yield outcome.committed
+        if left is None:
+            return
+        if self.must_rewrite and outcome.conflict is not None:
+            raise outcome.conflict
+        _LOGGER.warning(
+            "%s left %s files of %s as they are: other commits changed them",
+            name, left.files.num_rows, left.snapshot.path,
+        )  # fmt: skip
 
 
 def nothing_done(

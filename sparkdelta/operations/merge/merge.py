@@ -11,10 +11,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from typing import TypeAlias
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from sparkdelta.base.protocol.actions import TransactionIdentifier
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.library_sessions import UTC
@@ -53,6 +55,7 @@ from sparkdelta.table.commit.application_transactions import (
 )
 from sparkdelta.table.commit.self_references import are_of_table
 from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.rows.assigned_row_frames import expressions_of
 from sparkdelta.table.rows.assignments import check_expressions
 from sparkdelta.table.rows.modified_files import NO_FILES, ModifiedFiles, modify_files
@@ -63,7 +66,7 @@ from sparkdelta.table.rows.row_changes import (
     row_change_writer,
     unchanged_definition,
 )
-from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta, repeat_after_moves
 from sparkdelta.table.rows.row_selection import condition_parameter
 from sparkdelta.table.scan.conditions import (
     deterministic_filter,
@@ -138,23 +141,54 @@ def merge(
             reads_target = are_of_table(read, snapshot)
             staged = _stage(snapshot, request, stage, reads_target=reads_target)
         watch.lap("materializeSourceTimeMs")
-        matches = find_matches(staged)
-        change = staged.resolved.change
-        if not matches.num_affected and change.actions.has_only_files:
-            return _result(spark, matches)
-        modified = _modify_files(matches)
-        watch.lap("scanTimeMs")
-        own = snapshot.in_session(session)
-        with row_change_writer(session, own, change, modified) as writer:
-            matches = _checked(matches, modified)
-            delta = replace(
-                MergeOutput(matches, modified, writer).write(), transactions=transactions
-            )
-        watch.lap("rewriteTimeMs")
-        metrics = {**_row_metrics(matches, modified), **_file_metrics(delta), **watch.metrics}
-        done = commit_delta(delta, Operation(OPERATION, _parameters(request), metrics=metrics))
-    run_commit_hooks(done, compacts=True)
+
+        def merged(snapshot: Snapshot, repetitions: int) -> _Merged:
+            # A directory for each attempt within that of the rows of the source.
+            own = replace(stage, name=f"{stage.name}/{repetitions}") if repetitions else stage
+            again = replace(staged, snapshot=snapshot, stage=own)
+            return _merged(again, session, request, transactions, watch)
+
+        matches, done = (
+            merged(snapshot, 0) if reads_target else repeat_after_moves(snapshot, merged)
+        )
+    if done is not None:
+        run_commit_hooks(done, compacts=True)
     return _result(spark, matches)
+
+
+_Merged: TypeAlias = tuple[MergeMatches | None, CommittedTransaction | None]
+
+
+def _merged(
+    staged: StagedMerge,
+    session: SparkSession,
+    request: MergeRequest,
+    transactions: tuple[TransactionIdentifier, ...],
+    watch: Stopwatch,
+) -> _Merged:
+    """Commit the changes of a merge; None if there are none.
+
+    Parameters
+    ----------
+    session
+        See `SparkEngine.write_session`.
+    """
+    if are_committed(staged.snapshot, transactions):
+        return None, None
+    matches = find_matches(staged)
+    change = staged.resolved.change
+    if not matches.num_affected and change.actions.has_only_files:
+        return matches, None
+    modified = _modify_files(matches)
+    watch.lap("scanTimeMs")
+    own = staged.snapshot.in_session(session)
+    with row_change_writer(session, own, change, modified) as writer:
+        matches = _checked(matches, modified)
+        delta = replace(MergeOutput(matches, modified, writer).write(), transactions=transactions)
+    watch.lap("rewriteTimeMs")
+    metrics = {**_row_metrics(matches, modified), **_file_metrics(delta), **watch.metrics}
+    operation = Operation(OPERATION, _parameters(request), metrics=metrics)
+    return matches, commit_delta(delta, operation)
 
 
 def _stage(

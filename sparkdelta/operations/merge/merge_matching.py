@@ -170,6 +170,7 @@ class MergeMatches:
             whole_table=predicate is None or self.merge.reads_target,
             # Without such a row, its row of the source would have been inserted.
             leaves_rows=bool(self.merge.conditions(NOT_MATCHED)) and None in self.num_rows,
+            only_rows=not self.merge.reads_target,
         )
 
 

@@ -91,8 +91,8 @@ def optimize(
     own columns: new files and small Z-cubes become larger Z-cubes in Hilbert order, and large
     Z-cubes stay as they are.
 
-    Each commit is of use by itself: a run that fails or is stopped keeps what it committed. Appends
-    and changes of other files do not conflict.
+    Each commit is of use by itself: a run that fails or is stopped keeps what it committed. Changes
+    of rows do not conflict; files that others change again and again stay as they are.
 
     Parameters
     ----------
@@ -128,8 +128,6 @@ def optimize(
         Rows cannot be put in the order of one of the columns.
     DELTA_CLUSTERING_WITH_ZORDER_BY, DELTA_OPTIMIZE_FULL_NOT_SUPPORTED
         `zorder_by` is for tables that are not clustered, `full` for those that are.
-    ConcurrentDeleteReadException
-        Another commit changed or removed one of the files meanwhile.
     DELTA_WRITE_NOT_IMPLEMENTED
         No rows can be written into the table.
 
@@ -200,7 +198,7 @@ def reorg(
     NonPartitionColumnReferenceError
         `where` uses another column than partition columns.
     ConcurrentDeleteReadException
-        Another commit changed or removed one of the files meanwhile.
+        Other commits changed or removed one of the files each time that it was rewritten.
 
     References
     ----------
@@ -238,6 +236,7 @@ def reorg(
                 changes_data=False,
             ),
             after_commit=run_commit_hooks,
+            must_rewrite=True,
         ).run(batches, result, dry_run=dry_run)
 
 

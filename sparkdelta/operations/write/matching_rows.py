@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import Column
@@ -16,6 +16,7 @@ from sparkdelta.table.commit.application_transactions import (
     session_transactions,
 )
 from sparkdelta.table.commit.staged_commit_rules import Operation
+from sparkdelta.table.commit.transaction import CommittedTransaction
 from sparkdelta.table.rows.needed_settings import needed_settings
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import (
@@ -25,7 +26,7 @@ from sparkdelta.table.rows.row_changes import (
     row_change_writer,
     unchanged_definition,
 )
-from sparkdelta.table.rows.row_delta import RowDelta, commit_delta
+from sparkdelta.table.rows.row_delta import RowDelta, commit_delta, repeat_after_moves
 from sparkdelta.table.rows.row_selection import RowSelection, find_matching_rows
 from sparkdelta.table.scan.row_names import RowNames
 from sparkdelta.table.snapshot.snapshot import Snapshot
@@ -71,6 +72,35 @@ def change_matching_rows(
     assigns
         True if rows get values of expressions.
     """
+    attempt = partial(
+        _changed,
+        where=where,
+        write=write,
+        operation=operation,
+        predicate=predicate,
+        names=names,
+        watch=watch,
+        assigns=assigns,
+    )
+    result, done = repeat_after_moves(snapshot, attempt)
+    if done is not None:
+        run_commit_hooks(done, compacts=True)
+    return replace(result, milliseconds=watch.total_ms)
+
+
+def _changed(
+    snapshot: Snapshot,
+    repetitions: int,
+    *,
+    where: str | Column | None,
+    write: Callable[[RowSelection, RowChangeWriter, Staging], WrittenChanges],
+    operation: str,
+    predicate: str,
+    names: RowNames,
+    watch: Stopwatch,
+    assigns: bool,
+) -> tuple[ChangeResult, CommittedTransaction | None]:
+    """Commit the changes of the rows of a version; None if there are none."""
     spark, store = snapshot.log.spark, snapshot.log.store
     needed = partial(
         needed_settings, snapshot.configuration, path=snapshot.path, has_expressions=assigns
@@ -82,11 +112,11 @@ def change_matching_rows(
     ):
         transactions = session_transactions()
         if are_committed(snapshot, transactions):
-            return ChangeResult(milliseconds=watch.total_ms)
+            return ChangeResult(), None
         matching = find_matching_rows(snapshot, where, stage, operation=operation, names=names)
         modified = matching.modified
         if not modified.num_files:
-            return ChangeResult(milliseconds=watch.total_ms)
+            return ChangeResult(), None
         watch.lap("scanTimeMs")
         own, table = snapshot.in_session(session), unchanged_definition(snapshot)
         with row_change_writer(session, own, table, modified) as writer:
@@ -112,8 +142,7 @@ def change_matching_rows(
             **watch.metrics,
         }
         done = commit_delta(delta, Operation(operation, {"predicate": predicate}, metrics=metrics))
-    run_commit_hooks(done, compacts=True)
-    return ChangeResult(
+    result = ChangeResult(
         version=done.version,
         num_deleted_rows=written.metrics.get("numDeletedRows", 0),
         num_updated_rows=written.metrics.get("numUpdatedRows") or 0,
@@ -123,6 +152,6 @@ def change_matching_rows(
         num_deletion_vectors=files["numDeletionVectorsAdded"],
         num_added_bytes=files["numAddedBytes"],
         num_removed_bytes=files["numRemovedBytes"],
-        retries=done.attempts - 1,
-        milliseconds=watch.total_ms,
+        retries=done.attempts - 1 + repetitions,
     )
+    return result, done

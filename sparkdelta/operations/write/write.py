@@ -273,7 +273,11 @@ class _Attempt:
                 store=self.store,
                 snapshot=self.snapshot,
                 change=with_used_identities(change, self.matched, files, path=root),
-                read=replace(read, whole_table=read.whole_table or self.reads_table),
+                read=replace(
+                    read,
+                    whole_table=read.whole_table or self.reads_table,
+                    only_rows=read.only_rows and not self.reads_table,
+                ),
                 modified=modified,
                 new=files,
                 change_files=None if changes is None else writer.write_changes(changes),

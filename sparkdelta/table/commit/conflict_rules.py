@@ -78,6 +78,15 @@ RULES = (
 )
 """The conflict rules, in the order in which they are checked."""
 
+_OF_FILES = frozenset(
+    (
+        Conflict.ADDED_WHERE_READ,
+        Conflict.APPENDED_WHERE_READ,
+        Conflict.REMOVED_WHAT_WAS_READ,
+        Conflict.REMOVED_WHAT_IS_REMOVED,
+    )
+)
+
 BACKFILL, UNBACKFILL = "ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL"
 RECOMMITS = frozenset((BACKFILL, UNBACKFILL))
 """The operations that commit live files again, with other facts about them."""
@@ -100,6 +109,9 @@ class ReadSet:
     leaves_rows
         True if it read rows that match a predicate and leaves them as they are: a concurrent commit
         must not remove a file, which may have had one.
+    only_rows
+        True if it depends on rows alone, and not on the files that hold them: a concurrent commit
+        may move rows to other files, unless they are in `files`.
     row_ids
         True if it read the row ids of files: a concurrent commit must not give them others.
     app_ids
@@ -110,6 +122,7 @@ class ReadSet:
     files: frozenset[FileKey] = frozenset()
     whole_table: bool = False
     leaves_rows: bool = False
+    only_rows: bool = False
     row_ids: bool = False
     app_ids: frozenset[str] = frozenset()
 
@@ -129,6 +142,8 @@ class WinningCommit:
         Its commitInfo in wire form; empty if it has none.
     adds, removes
         Its file actions; empty if the conflict check does not need them.
+    moves_rows
+        True if it moved rows to other files and changed none: no file action has `dataChange`.
     """
 
     version: Version
@@ -139,6 +154,7 @@ class WinningCommit:
     commit_info: Mapping[str, object] = field(default_factory=dict)
     adds: tuple[AddFile, ...] = ()
     removes: tuple[RemoveFile, ...] = ()
+    moves_rows: bool = False
 
     @classmethod
     def of(
@@ -149,6 +165,7 @@ class WinningCommit:
         def all_of(name: str) -> Sequence[Mapping[str, object]]:
             return found.get(name, ())
 
+        files = [*all_of("add"), *all_of("remove")]
         return cls(
             version=version,
             protocol=next((Protocol.from_dict(d, path=path) for d in all_of("protocol")), None),
@@ -158,6 +175,7 @@ class WinningCommit:
             commit_info=next(iter(all_of(COMMIT_INFO)), {}),
             adds=tuple(map(AddFile.from_dict, all_of("add"))),
             removes=tuple(map(RemoveFile.from_dict, all_of("remove"))),
+            moves_rows=bool(files) and not any(file.get("dataChange", True) for file in files),
         )
 
     @property
@@ -169,7 +187,11 @@ class WinningCommit:
         """Return True if the commit's added files can conflict with a read set; files that were
         only committed again conflict only with readers of row ids.
         """
-        return read.row_ids or self.operation not in RECOMMITS
+        return read.row_ids or not (self.operation in RECOMMITS or self.only_moves_for(read))
+
+    def only_moves_for(self, read: ReadSet) -> bool:
+        """Return True if a read set does not depend on the files between which rows moved."""
+        return self.moves_rows and read.only_rows
 
     @property
     def operation(self) -> str:
@@ -232,9 +254,10 @@ def file_conflicts(
     # Compare paths only: a new deletion vector for a file that was read is also a conflict.
     read_paths = {path for path, _ in read.files}
     removed_paths = {path for path, _ in removes}
+    reads_all = (read.whole_table or read.leaves_rows) and not winner.only_moves_for(read)
     for remove in winner.removes:
         path, _ = file_key(remove, table_root)
-        if read.whole_table or read.leaves_rows or path in read_paths:
+        if reads_all or path in read_paths:
             conflicts.setdefault(Conflict.REMOVED_WHAT_WAS_READ, remove.path)
         if path in removed_paths:
             conflicts.setdefault(Conflict.REMOVED_WHAT_IS_REMOVED, remove.path)
@@ -271,10 +294,12 @@ def check_conflicts(
         level = IsolationLevel.SERIALIZABLE
     for rule in RULES:
         if rule.conflict in conflicts and level in rule.levels:
-            raise rule.error(
+            error = rule.error(
                 path=path,
                 version=winner.version,
                 operation=winner.operation,
                 conflict=rule.conflict.value,
                 subject=conflicts[rule.conflict],
             )
+            error.only_moved_rows = winner.moves_rows and rule.conflict in _OF_FILES
+            raise error

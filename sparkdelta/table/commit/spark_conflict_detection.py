@@ -23,7 +23,7 @@ from sparkdelta.base.schema.action_schemas import COMMIT_INFO as COMMIT_INFO_TYP
 from sparkdelta.base.schema.action_schemas import actions
 from sparkdelta.base.schema.file_key_frames import canonical_path
 from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
-from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.driver import has_rows, read_rows
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.base.spark.worker_storage import driver_files
 from sparkdelta.table.commit.committer import Comparison
@@ -124,7 +124,10 @@ class SparkConflictDetector:
         read = self.small.read
         conflicts = table_conflicts(winner, app_ids=read.app_ids, domains=staged.domain_names)
         if read.depends_on_files or staged.removes or has_frames:
-            conflicts |= self._file_conflicts(lines, winner, staged)
+            of_files = self._file_conflicts(lines, winner, staged)
+            if of_files:
+                winner = replace(winner, moves_rows=self._moves_rows(lines, file))
+            conflicts |= of_files
         return Comparison(winner, conflicts, staged)
 
     @property
@@ -172,6 +175,13 @@ class SparkConflictDetector:
             version=winner.version,
         )
         return {Conflict[row[CONFLICT]]: row[SUBJECT] for row in rows}
+
+    @staticmethod
+    def _moves_rows(lines: DataFrame, file: LogFile) -> bool:
+        """Return True if no file action of a winning commit changes rows."""
+        parsed = parse_log_lines(lines, actions=actions("add", "remove"))
+        changing = parsed.filter("coalesce(add.dataChange, remove.dataChange)")
+        return not has_rows(changing, what="file actions of a winning commit", version=file.version)
 
     def _with_values(self, files: DataFrame | None, paths: set[str]) -> DataFrame | None:
         if files is not None:

@@ -35,6 +35,7 @@ from sparkdelta.table.checksum.version_checksum_rules import (
 from sparkdelta.table.commit.checksum_step_rules import BEFORE_THE_FIRST, checksum_after
 from sparkdelta.table.commit.commit_turns import commit_turns
 from sparkdelta.table.commit.committer import (
+    NO_VERSION,
     Committed,
     Committer,
     ConflictDetector,
@@ -216,6 +217,8 @@ class Transaction(PreparedCommit):
     def _expect_checksum(self, version: Version, lines: bytes) -> None:
         """Compute the checksum that follows a commit, where one request can write both."""
         before, root = self.snapshot, self.store.table_root
+        if version != (NO_VERSION if before is None else before.version) + 1:
+            return  # it follows a commit of another thread
         known = BEFORE_THE_FIRST if before is None else before.version_checksum
         if known is None or not isinstance(self.store, PutsTwo):
             return

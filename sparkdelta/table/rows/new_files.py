@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.protocol.file_actions import AddFile
+from sparkdelta.base.protocol.wide_statistics import num_records
 from sparkdelta.base.protocol.z_cubes import CLUSTERING_PROVIDER, ZCube
 from sparkdelta.base.schema.sql_text import from_json_text
 from sparkdelta.base.schema.table_schema import quoted
@@ -60,6 +61,11 @@ class NewFiles:
             for add in self.values
         )  # fmt: skip
         return replace(self, values=values, cube=cube)
+
+    def only(self, adds: Sequence[AddFile]) -> NewFiles:
+        """Return some of the files with these add actions."""
+        rows, size = sum(num_records(add.stats) or 0 for add in adds), sum(add.size for add in adds)
+        return replace(self, count=len(adds), num_rows=rows, size_bytes=size, values=tuple(adds))
 
     @classmethod
     def known(cls, spark: SparkSession, table: pa.Table, places: Sequence[str]) -> NewFiles:

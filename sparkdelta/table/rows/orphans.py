@@ -45,7 +45,7 @@ def report_orphans(
         left = list(places)
         # Tasks of an interrupted write may still run.
         if files is not None and isinstance(error, Exception):
-            left = _left(left, files)
+            left = delete_places(left, files)
         if not left:
             raise
         named = ", ".join(left[:_MAX_NAMED])
@@ -66,12 +66,18 @@ def delete_emptied(directory: str, files: TableFiles) -> None:
     """Delete the directory from which files were moved. A failure is only logged: VACUUM deletes
     the rest.
     """
-    if _left([f"{directory}/"], files):
+    if delete_places([f"{directory}/"], files):
         _LOGGER.warning("Cannot delete %s", directory)
 
 
-def _left(places: Iterable[str], files: TableFiles) -> list[str]:
-    """Delete files and directories, and return the places that could not be deleted."""
+def delete_places(places: Iterable[str], files: TableFiles) -> list[str]:
+    """Delete files and directories, and return the places that could not be deleted.
+
+    Parameters
+    ----------
+    places
+        See `report_orphans`.
+    """
     paths, left = [], []
     for place in places:
         if not place.endswith("/"):

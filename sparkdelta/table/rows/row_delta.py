@@ -8,14 +8,16 @@ PROTOCOL.md#add-file-and-remove-file, PROTOCOL.md#add-cdc-file, PROTOCOL.md#tran
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.protocol.actions import TransactionIdentifier
 from sparkdelta.base.storage.log_store import LogStore
+from sparkdelta.exceptions import DeltaConcurrentModificationException
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
@@ -23,8 +25,13 @@ from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.rows.change_data_files import change_data_action_rows, change_data_actions
 from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
-from sparkdelta.table.rows.orphans import report_orphans
+from sparkdelta.table.rows.orphans import delete_places, report_orphans
 from sparkdelta.table.snapshot.snapshot import Snapshot
+
+MAX_REPETITIONS = 10
+"""The most times that a change of rows is repeated because other commits moved the rows."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +88,21 @@ class RowDelta:
         union = partial(DataFrame.unionByName, allowMissingColumns=True)
         return reduce(union, many) if many else None
 
+    def transaction(self, operation: Operation, *, user_metadata: str | None = None) -> Transaction:
+        """Return the transaction that commits the changes."""
+        app_ids = frozenset(each.app_id for each in self.transactions)
+        return Transaction(
+            spark=self.spark,
+            store=self.store,
+            snapshot=self.snapshot,
+            operation=operation,
+            staged=self.staged,
+            file_actions=self.file_actions,
+            read=replace(self.read, app_ids=app_ids),
+            tags=self.tags or None,
+            user_metadata=user_metadata,
+        )
+
     @property
     def places(self) -> list[str]:
         """The places of all new files, see `orphans.report_orphans`."""
@@ -107,18 +129,33 @@ def commit_delta(
     delta: RowDelta, operation: Operation, *, user_metadata: str | None = None
 ) -> CommittedTransaction:
     """Commit the files that an operation wrote, and the removal of those that it modified; report
-    the new files that an error leaves behind.
+    the new files that an error leaves behind, or delete them if `repeat_after_moves` may repeat the
+    operation.
     """
-    app_ids = frozenset(each.app_id for each in delta.transactions)
-    with report_orphans(delta.store.table_root, delta.places):
-        return Transaction(
-            spark=delta.spark,
-            store=delta.store,
-            snapshot=delta.snapshot,
-            operation=operation,
-            staged=delta.staged,
-            file_actions=delta.file_actions,
-            read=replace(delta.read, app_ids=app_ids),
-            tags=delta.tags or None,
-            user_metadata=user_metadata,
-        ).commit()
+    places = delta.places
+    with report_orphans(delta.store.table_root, places):
+        try:
+            return delta.transaction(operation, user_metadata=user_metadata).commit()
+        except DeltaConcurrentModificationException as error:
+            if error.only_moved_rows:
+                places[:] = delete_places(places, delta.store.table_files())
+            raise
+
+
+def repeat_after_moves(snapshot: Snapshot, change: Callable[[Snapshot, int], Result]) -> Result:
+    """Change rows, and again on a later version if another commit has moved them to other files.
+
+    Parameters
+    ----------
+    change
+        Changes the rows of a version; it is also given the number of earlier attempts.
+    """
+    for attempt in range(MAX_REPETITIONS):
+        try:
+            return change(snapshot, attempt)
+        except DeltaConcurrentModificationException as error:
+            if not error.only_moved_rows:
+                raise
+            # Not the latest one: a commit after this may conflict in another way.
+            snapshot = snapshot.advanced_to(error.version)
+    return change(snapshot, MAX_REPETITIONS)

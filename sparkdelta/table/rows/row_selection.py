@@ -101,12 +101,13 @@ def find_matching_rows(
     scan = snapshot.scan(where).with_aliases(names)
     if where is None:
         modified = whole(snapshot.add_files())
-        return RowSelection(snapshot, scan, names, modified, ReadSet(whole_table=True))
+        read = ReadSet(whole_table=True, only_rows=True)
+        return RowSelection(snapshot, scan, names, modified, read)
     configuration = snapshot.configuration
     predicate = parse_deterministic_where(
         snapshot.log.spark, where, configuration, operation=operation, names=names
     )
-    read, changes = ReadSet(predicates=(predicate,)), False
+    read, changes = ReadSet(predicates=(predicate,), only_rows=True), False
     if selects_partitions(predicate, configuration):
         modified = whole(files_of_partitions(snapshot, where, names=names))
     elif not data_change:

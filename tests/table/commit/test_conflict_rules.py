@@ -2,11 +2,13 @@
 isolation level.
 """
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from sparkdelta.base.predicates.predicate_rules import Column, Comparison, Literal
+from sparkdelta.base.protocol.action_lines import action_line
 from sparkdelta.base.protocol.actions import (
     DomainMetadata,
     Metadata,
@@ -347,3 +349,45 @@ def test_files_that_are_committed_again(row_ids):
         table_root=ROOT,
     )
     assert found == ({Conflict.ADDED_WHERE_READ: "a"} if row_ids else {})
+
+
+@pytest.mark.parametrize("only_rows", [False, True])
+@pytest.mark.parametrize("data_change", [False, True])
+def test_rows_that_were_moved(only_rows, data_change):
+    """PROTOCOL.md#add-file-and-remove-file: without `dataChange`, the table has the same rows. They
+    conflict with a transaction that removes their files, or read the files by name.
+    """
+    lines = map(action_line, (add("n", 1, data_change), remove("a", False)))
+    actions = {name: [file] for line in lines for name, file in json.loads(line).items()}
+    winner = WinningCommit.of(7, actions, path=ROOT)
+    assert winner.moves_rows is not data_change
+
+    def found(read, *removes):
+        return file_conflicts(
+            winner,
+            read=read,
+            removes=frozenset((name, None) for name in removes),
+            partition_types=TYPES,
+            table_root=ROOT,
+        ).keys()
+
+    added, read_again = Conflict.ADDED_WHERE_READ, Conflict.REMOVED_WHAT_WAS_READ
+    reads = ReadSet((where(1),), leaves_rows=True, only_rows=only_rows)
+    depends = not only_rows or data_change
+    assert found(reads) == ({added, read_again} if depends else set())
+    assert found(replace(reads, whole_table=True)) == ({added, read_again} if depends else set())
+    assert found(replace(reads, row_ids=True)) >= {added}
+    assert read_again in found(replace(reads, files=frozenset({("a", None)})))
+    assert Conflict.REMOVED_WHAT_IS_REMOVED in found(reads, "a")
+
+
+@pytest.mark.parametrize("conflict", Conflict)
+@pytest.mark.parametrize("moves_rows", [False, True])
+def test_errors_tell_that_rows_were_only_moved(conflict, moves_rows):
+    winner = WinningCommit(7, moves_rows=moves_rows)
+    with pytest.raises(DeltaConcurrentModificationException) as raised:
+        check_conflicts(
+            {conflict: "f"}, SERIALIZABLE, winner=winner, changes_metadata=False, path=ROOT
+        )
+    is_of_files = conflict.name.startswith(("ADDED", "APPENDED", "REMOVED"))
+    assert raised.value.only_moved_rows == (moves_rows and is_of_files)

@@ -243,7 +243,7 @@ class Table:
         adds += [self.written(new, chance)] if new else []
         leaves_rows = change.kind == "insert" and bool(found)
         low, high = min((change.low, *ids)), max((change.high, *ids))
-        read = ReadSet((id_between(low, high),), leaves_rows=leaves_rows)
+        read = ReadSet((id_between(low, high),), leaves_rows=leaves_rows, only_rows=True)
         return begun(staged(adds, removes), read)
 
     def written(self, rows: Sequence[Row], chance: random.Random) -> AddFile:

@@ -32,6 +32,7 @@ from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from tests.support.errors import raises
+from tests.support.memory_log import MemoryLog
 from tests.support.settings import HOSTILE, settings
 from tests.support.spark_jobs import counted_jobs
 
@@ -451,3 +452,24 @@ def test_threads_of_one_session(spark: SparkSession, table: str) -> None:
         versions = sorted(pool.map(append, range(6)))
     assert versions == list(range(1, 7))
     assert len(live(spark, table)) == 14
+
+
+class TwoPuts(MemoryLog):
+    """A store that can write a commit and its checksum in one request."""
+
+    def expect_put(self, name: str, data: bytes, *, after: str) -> None:
+        self.files[f"{name} after {after}"] = data
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_checksum_is_known_right_after_the_version_that_was_read(version: int) -> None:
+    """PROTOCOL.md#version-checksum-file: a first attempt may follow a commit of another thread."""
+    store = TwoPuts()
+    create = Transaction(spark=None, store=store, snapshot=None, operation=APPEND)  # type: ignore[arg-type]
+    actions = (Protocol(1, 2), Metadata("id", schema_string=SCHEMA), add("f"))
+    lines = "".join(
+        f"{line}\n" for line in ['{"commitInfo":{"operation":"WRITE"}}', *map(action_line, actions)]
+    )
+    create._expect_checksum(version, lines.encode())
+    name = f"{0:020d}"
+    assert [*store.files] == ([] if version else [f"{name}.crc after {name}.json"])
