@@ -1,4 +1,4 @@
-"""Conditions as Spark's parser shows them, which is how history has those of OPTIMIZE."""
+"""The terms of a condition as Spark's parser shows them, for the history of OPTIMIZE and REORG."""
 
 from __future__ import annotations
 

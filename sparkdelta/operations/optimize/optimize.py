@@ -17,7 +17,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from sparkdelta.base.predicates.parsed_terms import parsed_terms
 from sparkdelta.base.protocol.arguments import checked_count, checked_flag, checked_names
 from sparkdelta.base.protocol.table_features import (
     TableFeature,
@@ -246,6 +245,8 @@ def reorg(
 def _terms_parameter(where: str | Column | None) -> str:
     """Return a condition as history shows it: a JSON list of its terms."""
     if isinstance(where, str):
+        from sparkdelta.base.predicates.parsed_terms import parsed_terms  # needs sqlglot
+
         terms = parsed_terms(where)
     else:
         terms = [] if where is None else [shown(where)]
