@@ -33,7 +33,7 @@ def parsed_terms(condition: str) -> list[str]:
         return [condition]
     try:
         return [_shown(term) for term in _terms(parsed_text(condition))]
-    except UnusableError:
+    except (UnusableError, RecursionError):
         return [condition]
 
 
