@@ -60,7 +60,6 @@ _CONVERTED_FROM_JVM = "PySpark converts exceptions of classes in delta-spark's J
 EXCLUDED: Mapping[str, str] = {
     f"{_TABLES}.test_create_table_geo_types": "the types are not in the protocol",
     f"{_TABLES}.test_dropFeatureSupport": "the features exist only in delta-spark's own tests",
-    f"{_TABLES}.test_optimize_w_partition_filter": "history has conditions as users write them",
     f"{_TABLES}.test_verify_paritionedBy_compatibility": "it calls classes in delta-spark's JAR",
     "test_exceptions.DeltaExceptionTests": _RAISED_IN_JVM,
     "test_exceptions_init.DeltaClassicExceptionConversionInstalledTests": _CONVERTED_FROM_JVM,

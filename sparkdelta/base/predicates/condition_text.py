@@ -53,7 +53,7 @@ def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predica
     `time_zone` is the session time zone, for timestamps without one.
     """
     try:
-        return _Condition(schema, time_zone, text).predicate(_parsed(text))
+        return _Condition(schema, time_zone, text).predicate(parsed_text(text))
     except UnusableError as error:
         return Unusable(text, error.reason)
     except RecursionError:
@@ -62,7 +62,7 @@ def parse_condition(text: str, schema: StructType, *, time_zone: str) -> Predica
 
 def parse_expression(text: str, schema: StructType, *, time_zone: str) -> Expression:
     """Return the expression of Spark SQL text."""
-    return _Condition(schema, time_zone, text).expression(_parsed(text))
+    return _Condition(schema, time_zone, text).expression(parsed_text(text))
 
 
 _PLAIN = re.compile(
@@ -83,7 +83,8 @@ _PLAIN = re.compile(
 """
 
 
-def _parsed(text: str) -> exp.Expr:
+def parsed_text(text: str) -> exp.Expr:
+    """Return the tree of a condition, or raise `UnusableError`."""
     if "${" in text:
         raise UnusableError("it contains variables, which Spark substitutes")
     if not _PLAIN.fullmatch(text):

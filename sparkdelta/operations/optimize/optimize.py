@@ -9,6 +9,7 @@ PROTOCOL.md#writer-requirements-for-column-mapping
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -59,7 +60,7 @@ from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.expression_arguments import checked_condition
 from sparkdelta.table.rows.removed_files import chosen_partitions
 from sparkdelta.table.rows.row_changes import open_changeable, unchanged_definition
-from sparkdelta.table.rows.row_selection import condition_parameter
+from sparkdelta.table.scan.conditions import shown
 from sparkdelta.table.snapshot.snapshot import Snapshot
 from sparkdelta.table.snapshot.staging import Staging, staging
 
@@ -163,7 +164,7 @@ def optimize_table(
             condition=where if isinstance(where, str) else str(where),
         )
     adds = chosen_partitions(snapshot, where, operation=OPERATION)
-    request = replace(request, predicate=condition_parameter(where))
+    request = replace(request, predicate=_terms_parameter(where))
     with jobs_of(snapshot.path, snapshot.version):
         return optimize_files(snapshot, adds, request, run_commit_hooks)
 
@@ -232,12 +233,23 @@ def reorg(
             change=change,
             operation=Operation(
                 _REORG,
-                {"predicate": condition_parameter(where), "applyPurge": True},
+                {"predicate": _terms_parameter(where), "applyPurge": True},
                 changes_data=False,
             ),
             after_commit=run_commit_hooks,
             must_rewrite=True,
         ).run(batches, result, dry_run=dry_run)
+
+
+def _terms_parameter(where: str | Column | None) -> str:
+    """Return a condition as history shows it: a JSON list of its terms."""
+    if isinstance(where, str):
+        from sparkdelta.base.predicates.parsed_terms import parsed_terms  # needs sqlglot
+
+        terms = parsed_terms(where)
+    else:
+        terms = [] if where is None else [shown(where)]
+    return json.dumps(terms, ensure_ascii=False)
 
 
 def purgeable_files(snapshot: Snapshot, adds: DataFrame, count: int, stage: Staging) -> DataFrame:

@@ -122,7 +122,7 @@ def test_the_builder_of_a_partition(spark: SparkSession, table_path: str) -> Non
         remove["size"] for remove in actions(table_path, 1)["remove"]
     )
     parameters = actions(table_path, 1)["commitInfo"][0]["operationParameters"]
-    assert json.loads(parameters["predicate"]) == ["(part IS NULL) AND (part IS NULL)"]
+    assert json.loads(parameters["predicate"]) == ["isnull('part)", "isnull('part)"]
     assert load_snapshot(spark, table_path).add_files().count() == 4
 
 
