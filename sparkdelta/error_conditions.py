@@ -435,8 +435,8 @@ DELTA_AGGREGATE_IN_CHECK_CONSTRAINT 42621 SchemaError Analysis
     aggregate function. Use an expression that depends only on the columns of one row.
 DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN 42621 SchemaError Analysis
     Cannot use the expression {expression} for generated column {name}, and nothing was written: it
-    contains a subquery, window function or generator, or depends on the current time or the
-    session. Use an expression that depends only on the columns of one row.
+    contains a subquery, window function or generator, refers to a generated column, or depends on
+    the current time or the session. Use an expression that depends only on the columns of one row.
 DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT 42621 SchemaError Analysis
     Cannot use CHECK constraint {name} ({expression}), and nothing was written: it contains a
     subquery, window function or generator, or depends on the session. Use an expression that
@@ -616,12 +616,12 @@ DELTA_VIOLATE_CONSTRAINT_WITH_VALUES 23001 ConstraintError
 DELTA_CAST_OVERFLOW_IN_TABLE_WRITE 22003 ConstraintError Arithmetic
     Nothing was committed: column {column} is {table_type}, and a row has a {row_type} value that is
     out of range. Correct the value, or use try_cast to write null instead.
-DELTA_CAST_INVALID_INPUT 22018 ConstraintError NumberFormat DateTime
+DELTA_CAST_INVALID_INPUT 22018 ConstraintError NumberFormat DateTime SparkRuntime
     Nothing was committed: column {column} is {table_type}, and a {row_type} value of a row cannot
     be converted to it: '{value}'. Correct the value, or use try_cast to write null instead.
 DELTA_EXCEED_CHAR_VARCHAR_LIMIT 22001 ConstraintError
-    Nothing was committed: column {column} is {data_type}, and a row has a longer string. Shorten
-    it.
+    Nothing was committed: column {column} is {data_type}, and a row has a longer string in
+    '{value}'. Shorten it.
 DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED 42808 ConstraintError Analysis
     Nothing was written: column {column} is GENERATED ALWAYS AS IDENTITY, but the rows contain
     values for it. Remove the column from the rows.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,7 @@ from sparkdelta.table.listing.table_names import (
     NewTable,
     name_in_catalog,
     table_name,
+    table_name_in,
     table_or_view,
     table_path,
     with_database,
@@ -118,7 +119,8 @@ def save_as_table(
     state = builders.writer(writer)
     converts = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
     with _writing_to(spark, name):
-        table = NewTable.of(spark, table_name(name), given_location(state.options))
+        parts = table_name_in(spark, name)
+        table = NewTable.of(spark, parts, given_location(state.options))
         with named(table, spark):
             pyspark_writing.save(
                 state,
@@ -137,10 +139,12 @@ def insert_into(
     spark = builders.session_of(writer)
     with _writing_to(spark, tableName):
         path = _named_path(spark, tableName, of_view="INSERT")
-    if path is None:
-        original(writer, tableName, overwrite)
-        return
     state = builders.writer(writer)
+    if path is None:
+        is_delta_writer = is_enabled(spark) and is_delta(state.source, spark)
+        with _other_format(writer) if is_delta_writer else nullcontext():
+            original(writer, tableName, overwrite)
+        return
     overwrites = state.mode is not None and state.mode.lower() == "overwrite"
     if overwrite is not None:
         overwrites = overwrite
@@ -148,6 +152,18 @@ def insert_into(
     with _writing_to(spark, tableName):
         rows = inserted_rows(state.rows, snapshot, Insertion(evolves=evolves_schemas()))
         pyspark_writing.save(replace(state, rows=rows, mode=mode), path, converts=True)
+
+
+@contextmanager
+def _other_format(writer: Builder) -> Iterator[None]:
+    """Hide the format ``delta`` of a writer from Spark, which has no such source and ignores the
+    format of ``insertInto``.
+    """
+    writer.format("parquet")
+    try:
+        yield
+    finally:
+        writer.format("delta")
 
 
 @contextmanager
