@@ -262,9 +262,7 @@ class _Violation:
 def _violations(
     schema: StructType, rules: RowRules, given: set[str], text_partitions: set[str], path: str
 ) -> Iterator[_Violation]:
-    """Yield the violation of each rule; of a row that violates several, delta-spark tells the
-    constraint.
-    """
+    """Yield the violation of each rule, constraints first, as delta-spark checks them."""
     for constraint in rules.constraints:
         condition = F.expr(constraint.expression)
         yield _violation(is_not_true(condition), constraint.name, constraint.expression)
