@@ -44,6 +44,7 @@ from sparkdelta.sql.statements.statement_targets import path_of_view
 from sparkdelta.sql.statements.statement_text import run_sql
 from sparkdelta.table.listing.table_names import (
     NewTable,
+    check_absolute,
     name_in_catalog,
     table_name,
     table_name_in,
@@ -325,9 +326,13 @@ def _table_or_view(spark: SparkSession, name: str) -> str | DataFrame | None:
     if not is_enabled(spark):
         return None
     try:
-        named = table_or_view(spark, table_name(name))
+        parts = table_name(name)
     except InvalidArgumentError:  # Spark explains the error in the name
         return None
+    named = table_or_view(spark, parts)
+    if named is None:
+        with follow_settings(spark):
+            check_absolute(spark, parts)
     if not isinstance(named, StoredView):
         return named
     sql = SparkSql(spark, spark.sql, {})
