@@ -564,16 +564,16 @@ DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION 42846 SchemaError Analysis
 DELTA_INVALID_ASSIGNMENT 42000 SchemaError Analysis
     Nothing was committed: Spark cannot use {expression} as the value of column {column}
     ({spark_condition}): {problem} Write an expression in Spark SQL, on columns of the row.
-DELTA_MERGE_MISSING_WHEN 42601 SchemaError Analysis
+DELTA_MERGE_MISSING_WHEN 42601 SchemaError Parse
     Nothing was committed: the merge into {path} has no clause. Add one before execute(), such as
     whenMatchedUpdateAll().
-DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Analysis
+DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Parse
     Nothing was committed: WHEN MATCHED clause {number} of the merge has no condition, so those
     after it would never apply. Give it a condition, or make it the last one.
-DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Analysis
+DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Parse
     Nothing was committed: WHEN NOT MATCHED clause {number} of the merge has no condition, so those
     after it would never apply. Give it a condition, or make it the last one.
-DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION 42601 SchemaError Analysis
+DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION 42601 SchemaError Parse
     Nothing was committed: WHEN NOT MATCHED BY SOURCE clause {number} of the merge has no condition,
     so those after it would never apply. Give it a condition, or make it the last one.
 DELTA_MERGE_UNRESOLVED_EXPRESSION 42601 ColumnNotFoundError Analysis

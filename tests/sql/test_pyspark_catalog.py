@@ -384,12 +384,36 @@ def test_wrong_names_are_explained_by_spark(enabled: SparkSession, name: str) ->
     assert DeltaTable.forName(enabled, "`cat_t`").toDF().count() == 2
 
 
-def test_names_in_other_places_are_not_found(enabled: SparkSession, name: str) -> None:
-    def condition_of(call: Callable[[], Any]) -> str | None:
-        with pytest.raises(AnalysisException) as raised:
-            call()
-        return raised.value.getCondition()
+def _condition_of(call: Callable[[], Any]) -> str | None:
+    with pytest.raises(AnalysisException) as raised:
+        call()
+    return raised.value.getCondition()
 
+
+def test_mistakes_have_the_conditions_of_delta_spark(enabled: SparkSession, name: str) -> None:
+    for text, condition in {
+        f"INSERT INTO {name} VALUES (array(1), 'a')": "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION",
+        f"INSERT INTO {name} (id, v) SELECT 1": (
+            "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS"
+        ),
+        f"INSERT INTO {name} PARTITION (id = 1) VALUES ('x')": "NON_PARTITION_COLUMN",
+        f"LOAD DATA INPATH '/x' INTO TABLE {name}": "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+        f"ALTER TABLE {name} DROP COLUMN nothing": "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"ALTER TABLE {name} ADD CONSTRAINT pk PRIMARY KEY (id)": (
+            "UNSUPPORTED_FEATURE.TABLE_OPERATION"
+        ),
+        f"MERGE INTO cat_missing t USING {name} s ON t.id = s.id WHEN MATCHED THEN DELETE": (
+            "TABLE_OR_VIEW_NOT_FOUND"
+        ),
+        "CREATE TABLE cat_new (id INT DEFAULT 'x') USING delta": "INVALID_DEFAULT_VALUE.DATA_TYPE",
+        "CREATE TABLE cat_new (id INT, g INT GENERATED ALWAYS AS (g + 1)) USING delta": (
+            "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN"
+        ),
+    }.items():
+        assert _condition_of(lambda text=text: enabled.sql(text).collect()) == condition, text
+
+
+def test_names_in_other_places_are_not_found(enabled: SparkSession, name: str) -> None:
     relative = "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
     for text, condition in {
         "SELECT * FROM delta.`a/b`": relative,
@@ -398,9 +422,10 @@ def test_names_in_other_places_are_not_found(enabled: SparkSession, name: str) -
         "REPLACE TABLE no_database.t (id INT) USING delta": "TABLE_OR_VIEW_NOT_FOUND",
         "ALTER TABLE cat_missing ALTER COLUMN id SYNC IDENTITY": "TABLE_OR_VIEW_NOT_FOUND",
     }.items():
-        assert condition_of(lambda text=text: enabled.sql(text).collect()) == condition, text
+        assert _condition_of(lambda text=text: enabled.sql(text).collect()) == condition, text
     writer = enabled.table(name).write.format("delta")
-    missing = condition_of(lambda: writer.insertInto("cat_missing"))
+    assert _condition_of(lambda: enabled.table("delta.`a/b`")) == relative
+    missing = _condition_of(lambda: writer.insertInto("cat_missing"))
     assert missing == "TABLE_OR_VIEW_NOT_FOUND"
     with pytest.raises(DeltaError) as raised:
         DeltaTable.forName(enabled, "no_catalog.default.t")
