@@ -313,8 +313,7 @@ class SparkSql:
         full_name = name_in_catalog(self.spark, name)
         if full_name is None or not self.spark.catalog.tableExists(quoted_path(name)):
             return error
-        shown, operation = quoted_path(full_name), "table_changes"
-        return error.named("DELTA_TABLE_ONLY_OPERATION", tableName=shown, operation=operation)
+        return error.named("DELTA_TABLE_ONLY_OPERATION", path=full_name, statement="table_changes")
 
 
 def _columns_of_view(rows: DataFrame, view: StoredView) -> DataFrame:
