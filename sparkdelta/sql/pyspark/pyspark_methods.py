@@ -17,7 +17,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.api.reading_and_writing import load_snapshot
+from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
 from sparkdelta.base.spark.session_settings import (
     evolves_schemas,
@@ -46,6 +48,7 @@ from sparkdelta.table.listing.table_names import (
     NewTable,
     check_absolute,
     name_in_catalog,
+    name_not_found,
     table_name,
     table_name_in,
     table_or_view,
@@ -138,11 +141,13 @@ def insert_into(
     """Replace ``DataFrameWriter.insertInto``: columns are matched by position."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
+    state = builders.writer(writer)
+    is_delta_writer = is_enabled(spark) and is_delta(state.source, spark)
     with _writing_to(spark, tableName):
         path = _named_path(spark, tableName, of_view="INSERT")
-    state = builders.writer(writer)
+        if path is None and is_delta_writer:
+            _check_exists(spark, tableName)
     if path is None:
-        is_delta_writer = is_enabled(spark) and is_delta(state.source, spark)
         with _other_format(writer) if is_delta_writer else nullcontext():
             original(writer, tableName, overwrite)
         return
@@ -153,6 +158,21 @@ def insert_into(
     with _writing_to(spark, tableName):
         rows = inserted_rows(state.rows, snapshot, Insertion(evolves=evolves_schemas()))
         pyspark_writing.save(replace(state, rows=rows, mode=mode), path, converts=True)
+
+
+def _check_exists(spark: SparkSession, name: str) -> None:
+    """Refuse a name of the session catalog that is not there, as delta-spark does."""
+    try:
+        parts = table_name(name)
+    except InvalidArgumentError:  # Spark explains the error in the name
+        return
+    if len(parts) < 3 and not spark.catalog.tableExists(name):
+        schema, table = (SESSION_CATALOG, *with_database(spark, parts)[:-1]), parts[-1]
+        raise name_not_found(spark, parts).named(
+            "TABLE_OR_VIEW_NOT_FOUND",
+            relationName=quoted_path((*schema, table)),
+            searchPath=f"[{quoted_path(schema)}]",
+        )
 
 
 @contextmanager
