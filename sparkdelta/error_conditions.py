@@ -435,8 +435,8 @@ DELTA_AGGREGATE_IN_CHECK_CONSTRAINT 42621 SchemaError Analysis
     aggregate function. Use an expression that depends only on the columns of one row.
 DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN 42621 SchemaError Analysis
     Cannot use the expression {expression} for generated column {name}, and nothing was written: it
-    contains a subquery, window function or generator, or depends on the current time or the
-    session. Use an expression that depends only on the columns of one row.
+    contains a subquery, window function or generator, refers to a generated column, or depends on
+    the current time or the session. Use an expression that depends only on the columns of one row.
 DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT 42621 SchemaError Analysis
     Cannot use CHECK constraint {name} ({expression}), and nothing was written: it contains a
     subquery, window function or generator, or depends on the session. Use an expression that
@@ -564,16 +564,16 @@ DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION 42846 SchemaError Analysis
 DELTA_INVALID_ASSIGNMENT 42000 SchemaError Analysis
     Nothing was committed: Spark cannot use {expression} as the value of column {column}
     ({spark_condition}): {problem} Write an expression in Spark SQL, on columns of the row.
-DELTA_MERGE_MISSING_WHEN 42601 SchemaError Analysis
+DELTA_MERGE_MISSING_WHEN 42601 SchemaError Parse
     Nothing was committed: the merge into {path} has no clause. Add one before execute(), such as
     whenMatchedUpdateAll().
-DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Analysis
+DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Parse
     Nothing was committed: WHEN MATCHED clause {number} of the merge has no condition, so those
     after it would never apply. Give it a condition, or make it the last one.
-DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Analysis
+DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION 42601 SchemaError Parse
     Nothing was committed: WHEN NOT MATCHED clause {number} of the merge has no condition, so those
     after it would never apply. Give it a condition, or make it the last one.
-DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION 42601 SchemaError Analysis
+DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION 42601 SchemaError Parse
     Nothing was committed: WHEN NOT MATCHED BY SOURCE clause {number} of the merge has no condition,
     so those after it would never apply. Give it a condition, or make it the last one.
 DELTA_MERGE_UNRESOLVED_EXPRESSION 42601 ColumnNotFoundError Analysis
@@ -616,12 +616,12 @@ DELTA_VIOLATE_CONSTRAINT_WITH_VALUES 23001 ConstraintError
 DELTA_CAST_OVERFLOW_IN_TABLE_WRITE 22003 ConstraintError Arithmetic
     Nothing was committed: column {column} is {table_type}, and a row has a {row_type} value that is
     out of range. Correct the value, or use try_cast to write null instead.
-DELTA_CAST_INVALID_INPUT 22018 ConstraintError NumberFormat DateTime
+DELTA_CAST_INVALID_INPUT 22018 ConstraintError NumberFormat DateTime SparkRuntime
     Nothing was committed: column {column} is {table_type}, and a {row_type} value of a row cannot
     be converted to it: '{value}'. Correct the value, or use try_cast to write null instead.
 DELTA_EXCEED_CHAR_VARCHAR_LIMIT 22001 ConstraintError
-    Nothing was committed: column {column} is {data_type}, and a row has a longer string. Shorten
-    it.
+    Nothing was committed: column {column} is {data_type}, and a row has a longer string in
+    '{value}'. Shorten it.
 DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED 42808 ConstraintError Analysis
     Nothing was written: column {column} is GENERATED ALWAYS AS IDENTITY, but the rows contain
     values for it. Remove the column from the rows.

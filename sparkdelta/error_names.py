@@ -80,6 +80,8 @@ INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED
     name={target:quoted}
 DELTA_INSERT_COLUMN_ARITY_MISMATCH
     tableName={target:dotted} columnName='not enough data columns' numColumns={expected} insertColumns={given}
+DELTA_INSERT_COLUMN_ARITY_MISMATCH = INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS 21S01 | -
+    tableName={target:quoted} tableColumns={table_columns:quoted_list} dataColumns={data_columns:quoted_list}
 DELTA_INSERT_COLUMN_ARITY_MISMATCH = INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS 21S01 | -
     tableName={target:quoted} tableColumns={table_columns:quoted_list} dataColumns={data_columns:quoted_list}
 DELTA_TABLE_ALREADY_EXISTS | CLONE
@@ -235,7 +237,7 @@ DELTA_FEATURE_DROP_CONFLICT_REVALIDATION_FAIL
 DELTA_FEATURE_DROP_CHECKPOINT_FAILED
     featureName={feature}
 DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE
-    constraints={constraints}
+    constraints={constraints:quoted_list}
 DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE
     oldMode={before} newMode={after}
 DELTA_SCHEMA_NOT_SET
@@ -327,6 +329,8 @@ DELTA_CONSTRAINT_DOES_NOT_EXIST
     config=spark.databricks.delta.constraints.assumesDropIfExists.enabled confValue=true
 DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN
 DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED
+DELTA_NON_PARTITION_COLUMN_REFERENCE = NON_PARTITION_COLUMN 42000 | INSERT
+    columnName={column:quoted}
 DELTA_NON_PARTITION_COLUMN_REFERENCE
     columnName={column} columnList={available}
 DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE
@@ -350,6 +354,8 @@ DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING
 DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES
     invalidColumnNames={column}
 DELTA_METADATA_MISMATCH
+DELTA_FAILED_TO_MERGE_FIELDS = DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION 42K09 | INSERT
+    srcType={row_type:quoted_type} targetType={table_type:quoted_type} sqlExpr={column:double_quoted}
 DELTA_FAILED_TO_MERGE_FIELDS
     currentField={column} updateField={column}
 DELTA_UNIVERSAL_FORMAT_VIOLATION
@@ -405,6 +411,8 @@ DELTA_MISSING_NOT_NULL_COLUMN_VALUE
     columnName={columns}
 DELTA_VIOLATE_CONSTRAINT_WITH_VALUES
     constraintName={constraint} expression={expression} values={row}
+DELTA_CAST_OVERFLOW_IN_TABLE_WRITE = CAST_OVERFLOW_IN_TABLE_INSERT 22003 | INSERT
+    sourceType={row_type:quoted_type} targetType={table_type:quoted_type} columnName={column:quoted}
 DELTA_CAST_OVERFLOW_IN_TABLE_WRITE
     sourceType={row_type:quoted_type} targetType={table_type:quoted_type} columnName={column:quoted}
     storeAssignmentPolicyFlag=spark.sql.storeAssignmentPolicy
@@ -413,6 +421,8 @@ DELTA_CAST_OVERFLOW_IN_TABLE_WRITE
 DELTA_CAST_INVALID_INPUT = CAST_INVALID_INPUT 22018
     expression="'{value}'" sourceType={row_type:quoted_type} targetType={table_type:quoted_type}
     ansiConfig='"spark.sql.ansi.enabled"'
+DELTA_EXCEED_CHAR_VARCHAR_LIMIT
+    value={value} expr='(({column} IS NULL) OR (length({column}) <= {data_type:length}))'
 DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED
     colName={column}
 DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED
@@ -465,6 +475,7 @@ DELTA_DELETION_VECTOR_INVALID_ROW_INDEX
 
 _STATES = {
     "AMBIGUOUS_REFERENCE": "42704",
+    "CATALOG_NOT_FOUND": "42P08",
     "DELTA_CANNOT_WRITE_INTO_VIEW": "0A000",
     "DELTA_CLONE_UNSUPPORTED_SOURCE": "0AKDC",
     "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED": "0A000",
@@ -478,6 +489,7 @@ _STATES = {
     "DELTA_NOT_A_DELTA_TABLE": "0AKDD",
     "DELTA_ONLY_OPERATION": "0AKDD",
     "DELTA_OPERATION_NOT_ALLOWED_DETAIL": "0AKDC",
+    "DELTA_UNSUPPORTED_FEATURE_STATUS": "0AKDE",
     "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS": "54000",
     "DUPLICATE_CLAUSES": "42614",
     "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE": "42809",
@@ -496,7 +508,9 @@ _STATES = {
     "REQUIRES_SINGLE_PART_NAMESPACE": "42K05",
     "TABLE_OR_VIEW_ALREADY_EXISTS": "42P07",
     "TABLE_OR_VIEW_NOT_FOUND": "42P01",
+    "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY": "0A000",
     "UNSUPPORTED_DATATYPE": "0A000",
+    "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN": "42621",
     "UNSUPPORTED_EXPR_FOR_OPERATOR": "42K0E",
     "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY": "0A000",
     "UNSUPPORTED_FEATURE.TABLE_OPERATION": "0A000",
@@ -660,6 +674,7 @@ _NOTATIONS: Mapping[str, Callable[[Any], str]] = {
     "name_or_path": _name_or_path,
     "double_quoted": lambda text: f'"{text}"',
     "java_seconds": lambda time: _java_time(time).partition(".")[0],
+    "length": lambda text: text.rstrip(")").partition("(")[2],
     "quoted_type": lambda text: f'"{sql_type(text)}"',
     "requoted": lambda text: '"{}"'.format(text.strip("'")),
     "lines": "\n".join,

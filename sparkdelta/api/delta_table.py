@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
@@ -26,7 +26,8 @@ from sparkdelta.base.protocol.settable_properties import (
     MIN_WRITER_VERSION,
 )
 from sparkdelta.base.protocol.table_features import Writing
-from sparkdelta.base.schema.sql_text import text_literal
+from sparkdelta.base.schema.sql_text import SESSION_CATALOG, text_literal
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.enabled_sessions import conversion_time_zone, is_enabled
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.session_settings import evolves_schemas, follow_settings
@@ -58,7 +59,7 @@ from sparkdelta.table.listing.missing_tables import with_not_found_hint
 from sparkdelta.table.listing.table_names import (
     name_in_catalog,
     name_not_found,
-    table_name,
+    table_name_in,
     table_path,
 )
 from sparkdelta.table.log.session_times import session_time
@@ -129,13 +130,11 @@ class DeltaTable:
         TableNotFoundError
             There is no Delta table of this name.
         """
-        name = table_name(tableOrViewName)
+        name = table_name_in(sparkSession, tableOrViewName)
         path = table_path(sparkSession, name)
         if path is None:
             with follow_settings(sparkSession, _DELTA_TABLE):
-                raise name_not_found(sparkSession, name).named(
-                    "DELTA_MISSING_DELTA_TABLE", path=name
-                )
+                raise _name_not_found(sparkSession, name)
         table = cls.forPath(sparkSession, path)
         table._catalog_name = name  # noqa: SLF001 - of the same class
         return table
@@ -712,3 +711,15 @@ def _required(value: Value | None, argument: str) -> Value:
     if value is None:
         raise InvalidArgumentError(argument=argument, problem="it cannot be None")
     return value
+
+
+def _name_not_found(spark: SparkSession, name: Sequence[str]) -> TableNotFoundError:
+    """Return the error of `DeltaTable.forName` for a name that is not of a Delta table."""
+    error, catalog = name_not_found(spark, name), name[0]
+    setting = f"spark.sql.catalog.{catalog}"
+    is_of_catalog = len(name) == 3 and catalog.lower() != SESSION_CATALOG
+    if is_of_catalog and spark.conf.get(setting, None) is None:
+        return error.named(
+            "CATALOG_NOT_FOUND", catalogName=quoted_path((catalog,)), config=f'"{setting}"'
+        )
+    return error.named("DELTA_MISSING_DELTA_TABLE", path=name)

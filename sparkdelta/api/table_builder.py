@@ -21,7 +21,7 @@ from sparkdelta.exceptions import ArgumentTypeError, InvalidArgumentError
 from sparkdelta.operations.upkeep.catalog_entries import named
 from sparkdelta.operations.write.create_table import Creation, create_table
 from sparkdelta.table.definition.definition_change import TableDescription
-from sparkdelta.table.listing.table_names import NewTable, table_name
+from sparkdelta.table.listing.table_names import NewTable, table_name_in
 
 Table = TypeVar("Table")
 
@@ -57,7 +57,7 @@ class DeltaTableBuilder(Generic[Table]):
         """Set the table's name in the session catalog, of a classic session; or its path, as
         ``delta.`/path` ``. Without a `location`, the database's is used.
         """
-        self._name = table_name(identifier)
+        self._name = table_name_in(self._spark, identifier)
         return self
 
     def location(self, location: str) -> DeltaTableBuilder[Table]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,9 @@ CREATE TEMP VIEW er_some AS SELECT * FROM er_d WHERE id > 0
 CREATE TEMP VIEW er_limit AS SELECT * FROM er_d LIMIT 5
 CREATE TEMP VIEW er_join AS SELECT a.* FROM er_d a JOIN er_d b ON a.id = b.id
 CREATE TEMP VIEW er_old AS SELECT * FROM er_d VERSION AS OF 1
+CREATE TEMP VIEW er_above AS SELECT id, s, n FROM er_v
+CREATE TABLE er_ch (id INT, v VARCHAR(2), c CHAR(3)) USING delta
+INSERT INTO er_ch VALUES (1, 'a', 'a')
 """  # noqa: E501 - statements
 _STATEMENTS = """
 ALTER TABLE er_v SET TBLPROPERTIES ('a' = 'b')
@@ -127,7 +130,54 @@ MERGE INTO er_old t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
 MERGE INTO er_d t USING er_t s ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE
 MERGE INTO er_d t USING er_t s ON t.id = s.id WHEN NOT MATCHED AND EXISTS (SELECT 1) THEN INSERT *
 SELECT * FROM er_d TIMESTAMP AS OF 'yesterday'
-"""
+SELECT * FROM er_v VERSION AS OF 0
+SELECT * FROM delta.`relative`
+SELECT * FROM delta.`relative/path` VERSION AS OF 0
+DELETE FROM delta.`relative`
+UPDATE delta.`relative` SET id = 1
+INSERT INTO delta.`relative` VALUES (1)
+MERGE INTO delta.`relative` t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+MERGE INTO er_d t USING delta.`relative` s ON t.id = s.id WHEN MATCHED THEN DELETE
+MERGE INTO er_missing t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+MERGE INTO er_q t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+DELETE FROM er_above WHERE id = 1
+UPDATE er_above SET id = 1
+MERGE INTO er_above t USING er_t s ON t.id = s.id WHEN MATCHED THEN DELETE
+INSERT INTO er_above SELECT * FROM er_d
+REPLACE TABLE no_database.er_new (id INT) USING delta
+REPLACE TABLE no_database.er_new USING delta AS SELECT 1 AS id
+CREATE TABLE no_database.er_new (id INT) USING delta
+ALTER TABLE er_missing ALTER COLUMN id SYNC IDENTITY
+ALTER TABLE er_missing CLUSTER BY (id)
+ALTER TABLE er_v CLUSTER BY (id)
+ALTER TABLE er_q CLUSTER BY (id)
+ALTER TABLE er_q CLUSTER BY NONE
+ALTER TABLE er_d DROP COLUMN nothing
+ALTER TABLE er_d ADD CONSTRAINT pk PRIMARY KEY (id)
+ALTER TABLE er_d SET TBLPROPERTIES ('delta.feature.deletionVectors' = 'on')
+ALTER TABLE er_t DROP FEATURE checkConstraints
+CREATE TABLE er_new (id INT DEFAULT 'x') USING delta TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')
+CREATE TABLE er_new (id INT DEFAULT nothing) USING delta TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')
+CREATE TABLE er_new (id INT, g INT GENERATED ALWAYS AS (g + 1)) USING delta
+CREATE TABLE er_new (id INT, g INT GENERATED ALWAYS AS (id), h INT GENERATED ALWAYS AS (g)) USING delta
+CREATE EXTERNAL TABLE er_external (id INT) USING delta
+LOAD DATA INPATH '/x' INTO TABLE er_d
+INSERT INTO er_t VALUES (NULL, 'a', 1, 1)
+INSERT INTO er_d VALUES (array(1), NULL, NULL)
+INSERT INTO er_d VALUES (99999999999, NULL, NULL)
+INSERT INTO er_d VALUES (1, NULL, 123456.5BD)
+INSERT INTO er_d (id, n) SELECT 1
+INSERT INTO er_t PARTITION (id = 1) VALUES ('x', 1, 1)
+INSERT OVERWRITE er_t PARTITION (nothing = 1) VALUES (1, 'x', 1)
+INSERT INTO er_ch VALUES (1, 'abc', 'a')
+INSERT INTO er_ch VALUES (1, 'a', 'abcd')
+UPDATE er_ch SET v = 'abc'
+UPDATE er_ch SET c = 'abcd'
+MERGE INTO er_ch t USING (SELECT 1 AS k) ON id = k WHEN MATCHED THEN UPDATE SET v = 'abc'
+SELECT * FROM table_changes('er_q', 0)
+SELECT * FROM table_changes('er_missing', 0)
+SELECT * FROM table_changes('er_f', 'x')
+"""  # noqa: E501 - statements
 Fault = Callable[[SparkSession, str], Any]
 
 
@@ -173,7 +223,7 @@ def _run(text: str, spark: SparkSession, root: str) -> Any:
 
 
 _ROW = "4 AS id, 'd' AS v, 1 AS p, 4 AS c"
-FAULTS: Mapping[str, Fault] = {
+FAULTS: dict[str, Fault] = {
     "load a missing path": lambda s, r: _reader(s).load(f"{r}/missing"),
     "load a directory of Parquet files": lambda s, r: _reader(s).load(f"{r}/parquet"),
     "load a missing version": lambda s, r: _reader(s).option("versionAsOf", 9).load(f"{r}/d"),
@@ -375,13 +425,33 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "forName of a view": lambda s, r: _named(s, "er_v"),
     "forName of a missing database": lambda s, r: _named(s, "no_database.er_missing"),
+    "forName of a missing catalog": lambda s, r: _named(s, "no_catalog.er.er_missing"),
+    "forName of a relative path": lambda s, r: _named(s, "delta.`relative`"),
+    "table of a relative path": lambda s, r: s.table("delta.`relative`"),
+    "insert into a missing table": lambda s, r: _writer(s, "1 AS id").insertInto("er_missing"),
+    "insert too many columns into a table of Parquet files": lambda s, r: _writer(
+        s, "1, 2"
+    ).insertInto("er_q"),
     "recover the partitions of a table": lambda s, r: s.catalog.recoverPartitions("er_t"),
     "recover the partitions of a view": lambda s, r: s.catalog.recoverPartitions("er_v"),
     "list the columns of a missing table": lambda s, r: s.catalog.listColumns("er_missing"),
     "drop a missing table of the catalog": lambda s, r: s.catalog.dropTable("er_missing"),
     "drop a table as a view": lambda s, r: s.catalog.dropView("er_d"),
     "refresh a missing table": lambda s, r: s.catalog.refreshTable("er_missing"),
-} | {text: partial(_run, text) for text in _STATEMENTS.strip().splitlines()}
+}
+for _name in ("er t", "er-t", "er_t;", "", "a..b", "{root}/d", "er_t VERSION AS OF 0"):
+    FAULTS |= {
+        f"{what} {_name!r}": partial(fault, _name)
+        for what, fault in {
+            "table": lambda n, s, r: s.table(n.replace("{root}", r)),
+            "forName": lambda n, s, r: _named(s, n.replace("{root}", r)),
+            "saveAsTable": lambda n, s, r: _writer(s, "1 AS id").saveAsTable(
+                n.replace("{root}", r)
+            ),
+            "insertInto": lambda n, s, r: _writer(s, "1 AS id").insertInto(n.replace("{root}", r)),
+        }.items()
+    }
+FAULTS |= {text: partial(_run, text) for text in _STATEMENTS.strip().splitlines()}
 
 
 def faults(spark: SparkSession, root: str) -> list[Any]:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.catalog import Catalog
 from pyspark.storagelevel import StorageLevel
 
 from sparkdelta import DeltaTable, load_snapshot
-from sparkdelta.exceptions import InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 from tests.sql.test_pyspark_methods import REFUSED
 from tests.support.errors import raises
 from tests.support.settings import settings
@@ -366,4 +366,83 @@ def test_other_tables_and_views_are_sparks(
             catalog.dropTable("cat_other")
     finally:
         catalog.dropTempView(name)
+        enabled.sql("DROP TABLE IF EXISTS cat_other")
+
+
+def test_wrong_names_are_explained_by_spark(enabled: SparkSession, name: str) -> None:
+    rows = enabled.table(name)
+    for wrong in ("cat t", "cat-t", "cat_t;", "/a/path", "a..b"):
+        for call in (
+            lambda wrong=wrong: DeltaTable.forName(enabled, wrong),
+            lambda wrong=wrong: DeltaTable.create(enabled).tableName(wrong),
+            lambda wrong=wrong: rows.write.format("delta").saveAsTable(wrong),
+            lambda wrong=wrong: rows.write.format("delta").insertInto(wrong),
+            lambda wrong=wrong: enabled.table(wrong).collect(),
+        ):
+            with pytest.raises(ParseException):
+                call()
+    assert DeltaTable.forName(enabled, "`cat_t`").toDF().count() == 2
+
+
+def _condition_of(call: Callable[[], Any]) -> str | None:
+    with pytest.raises(AnalysisException) as raised:
+        call()
+    return raised.value.getCondition()
+
+
+def test_mistakes_have_the_conditions_of_delta_spark(enabled: SparkSession, name: str) -> None:
+    for text, condition in {
+        f"INSERT INTO {name} VALUES (array(1), 'a')": "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION",
+        f"INSERT INTO {name} (id, v) SELECT 1": (
+            "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS"
+        ),
+        f"INSERT INTO {name} PARTITION (id = 1) VALUES ('x')": "NON_PARTITION_COLUMN",
+        f"LOAD DATA INPATH '/x' INTO TABLE {name}": "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+        f"ALTER TABLE {name} DROP COLUMN nothing": "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"ALTER TABLE {name} ADD CONSTRAINT pk PRIMARY KEY (id)": (
+            "UNSUPPORTED_FEATURE.TABLE_OPERATION"
+        ),
+        f"MERGE INTO cat_missing t USING {name} s ON t.id = s.id WHEN MATCHED THEN DELETE": (
+            "TABLE_OR_VIEW_NOT_FOUND"
+        ),
+        "CREATE TABLE cat_new (id INT DEFAULT 'x') USING delta": "INVALID_DEFAULT_VALUE.DATA_TYPE",
+        "CREATE TABLE cat_new (id INT, g INT GENERATED ALWAYS AS (g + 1)) USING delta": (
+            "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN"
+        ),
+    }.items():
+        assert _condition_of(lambda text=text: enabled.sql(text).collect()) == condition, text
+
+
+def test_names_in_other_places_are_not_found(enabled: SparkSession, name: str) -> None:
+    relative = "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY"
+    for text, condition in {
+        "SELECT * FROM delta.`a/b`": relative,
+        "DELETE FROM delta.`a/b`": relative,
+        f"MERGE INTO {name} t USING delta.`a` s ON t.id = s.id WHEN MATCHED THEN DELETE": relative,
+        "REPLACE TABLE no_database.t (id INT) USING delta": "TABLE_OR_VIEW_NOT_FOUND",
+        "ALTER TABLE cat_missing ALTER COLUMN id SYNC IDENTITY": "TABLE_OR_VIEW_NOT_FOUND",
+    }.items():
+        assert _condition_of(lambda text=text: enabled.sql(text).collect()) == condition, text
+    writer = enabled.table(name).write.format("delta")
+    assert _condition_of(lambda: enabled.table("delta.`a/b`")) == relative
+    missing = _condition_of(lambda: writer.insertInto("cat_missing"))
+    assert missing == "TABLE_OR_VIEW_NOT_FOUND"
+    with pytest.raises(DeltaError) as raised:
+        DeltaTable.forName(enabled, "no_catalog.default.t")
+    assert raised.value.getCondition() == "CATALOG_NOT_FOUND"
+
+
+def test_rows_are_inserted_into_a_table_of_another_format(enabled: SparkSession, name: str) -> None:
+    """Spark ignores the format of the writer."""
+    enabled.sql("CREATE TABLE cat_other (id INT, v STRING) USING parquet")
+    try:
+        writer = enabled.table(name).write.format("delta").mode("append")
+        writer.insertInto("cat_other")
+        assert enabled.table("cat_other").count() == 2
+        writer.insertInto(name)
+        assert enabled.table(name).count() == 4
+        with pytest.raises(AnalysisException) as raised:
+            enabled.sql("ALTER TABLE cat_other CLUSTER BY (id)")
+        assert raised.value.getCondition() == "DELTA_ONLY_OPERATION"
+    finally:
         enabled.sql("DROP TABLE IF EXISTS cat_other")

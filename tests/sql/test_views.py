@@ -359,6 +359,26 @@ def test_other_views_change_nothing(enabled: SparkSession, view: str) -> None:
 
 
 @pytest.mark.classic("the server has the plans of views")
+def test_a_temporary_view_of_a_permanent_view_changes_nothing(
+    enabled: SparkSession, view: str
+) -> None:
+    enabled.sql("CREATE VIEW v AS SELECT * FROM t")
+    enabled.sql("CREATE TEMP VIEW below AS SELECT * FROM v")
+    enabled.sql("CREATE TEMP VIEW changed AS SELECT id, s FROM below WHERE id > 0")
+    for name in ("below", view):
+        for statement in (
+            f"DELETE FROM {name} WHERE id = 1",
+            f"UPDATE {name} SET id = 5",
+            f"MERGE INTO {name} USING range(5) r ON true WHEN MATCHED THEN DELETE",
+        ):
+            with raises("DELTA_TABLE_NOT_FOUND") as refused:
+                enabled.sql(statement)
+            assert refused.value.getCondition() == "TABLE_OR_VIEW_NOT_FOUND"
+            assert refused.value.getMessageParameters()["relationName"] == "`v`"
+    assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
+
+
+@pytest.mark.classic("the server has the plans of views")
 def test_a_view_of_some_rows_by_dataframe_changes_nothing(enabled: SparkSession, view: str) -> None:
     path = enabled.sql("DESCRIBE DETAIL t").collect()[0]["location"]
     version = enabled.read.format("delta").option("versionAsOf", "1").load(path)

@@ -137,7 +137,10 @@ def changed_properties(properties: Mapping[str, str]) -> RequestedProperties:
         name = property_name(spelling)
         if name.startswith(FEATURE):
             if value.lower() not in ("supported", "enabled"):
-                raise InvalidArgumentError(argument=name, problem=f"{value!r} is not 'supported'")
+                problem, feature = f"{value!r} is not 'supported'", name.removeprefix(FEATURE)
+                raise InvalidArgumentError(argument=name, problem=problem).named(
+                    "DELTA_UNSUPPORTED_FEATURE_STATUS", feature=feature.lower(), status=value
+                )
             features.add(name.removeprefix(FEATURE))
             continue
         if name in _RULES:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import ParseException
 from pyspark.sql.types import (
@@ -26,6 +26,9 @@ from pyspark.sql.types import (
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.schema.type_folds import parts_together, with_parts
 from sparkdelta.exceptions import DeltaError
+
+SHOWN = "\0"
+"""In an error, the place of a text that the row has."""
 
 CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # Spark's metadata key for the declared type
 _NESTED = (ArrayType, MapType, StructType)
@@ -51,10 +54,17 @@ def is_longer_text(before: str | None, after: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """A SQL condition that is true for invalid rows, and the error to raise for them."""
+    """A SQL condition that is true for invalid rows, and the error to raise for them.
+
+    Attributes
+    ----------
+    shown
+        SQL for the text that stands in the place of `SHOWN` in the error.
+    """
 
     condition: str
     error: DeltaError
+    shown: str = "''"
 
 
 def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
@@ -63,7 +73,7 @@ def forbidden_values(schema: StructType, *, path: str) -> list[Forbidden]:
     The fields of a null struct are not checked.
     """
     return [
-        check
+        replace(check, shown=f"string({quoted(field.name)})")
         for field in schema.fields
         for check in _field_checks(quoted(field.name), field, field.name, 0, path)
     ]
@@ -85,7 +95,10 @@ def _field_checks(
         raise DeltaError.of("DELTA_WRITE_NOT_IMPLEMENTED", path=path, missing=missing) from cause
     if isinstance(data_type, CharType | VarcharType):
         error = DeltaError.of(
-            "DELTA_EXCEED_CHAR_VARCHAR_LIMIT", column=name, data_type=data_type.simpleString()
+            "DELTA_EXCEED_CHAR_VARCHAR_LIMIT",
+            column=name,
+            data_type=data_type.simpleString(),
+            value=SHOWN,
         )
         yield Forbidden(f"char_length({value}) > {data_type.length}", error)
     yield from _nested_checks(value, data_type, name, depth, path)

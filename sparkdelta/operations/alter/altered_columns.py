@@ -153,8 +153,6 @@ def drop_columns(
 ) -> Alteration:
     """Return the alteration that drops columns; data files keep their values."""
     table = snapshot.configuration
-    if not table.is_mapped:
-        raise DeltaError.of("DELTA_UNSUPPORTED_DROP_COLUMN", path=snapshot.path)
     schema, dropped = table.schema, list[ColumnPath]()
     for path in paths:
         try:
@@ -163,6 +161,8 @@ def drop_columns(
             if not if_exists:
                 raise
             continue
+        if not table.is_mapped:
+            raise DeltaError.of("DELTA_UNSUPPORTED_DROP_COLUMN", path=snapshot.path)
         schema = without_column(schema, dropped[-1])
     shown = {"columns": [path_text(path) for path in dropped]}
     return altered(snapshot, schema, "DROP COLUMNS", shown, None, checked_drop(snapshot, dropped))

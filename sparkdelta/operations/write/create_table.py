@@ -31,7 +31,7 @@ from sparkdelta.table.definition.definition_change import (
     created_table,
     replaced_table,
 )
-from sparkdelta.table.definition.rule_expressions import check_expressions
+from sparkdelta.table.definition.rule_expressions import check_default, check_expressions
 from sparkdelta.table.definition.writable import check_table_writable
 from sparkdelta.table.listing.listing import open_log_for_writing
 from sparkdelta.table.log.table_configuration import TableConfiguration
@@ -157,6 +157,9 @@ def _commit(
 
 def _check_rules(spark: SparkSession, table: TableConfiguration, *, path: str) -> None:
     rules = row_rules(table.schema, table.protocol, table.properties, path=path)
-    if rules.generated or rules.constraints or rules.defaults:
+    for field in table.schema.fields:
+        if field.name in rules.defaults:
+            check_default(spark, field, statement="CREATE TABLE")
+    if rules.generated or rules.constraints:
         with engine_of(spark).write_session() as session:
             check_expressions(session, table.schema, rules)

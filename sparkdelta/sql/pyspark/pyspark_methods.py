@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.api.reading_and_writing import load_snapshot
+from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.stored_view import StoredView
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.enabled_sessions import Original, Replacement, enable_child, is_enabled
 from sparkdelta.base.spark.session_settings import (
     evolves_schemas,
@@ -44,8 +46,11 @@ from sparkdelta.sql.statements.statement_targets import path_of_view
 from sparkdelta.sql.statements.statement_text import run_sql
 from sparkdelta.table.listing.table_names import (
     NewTable,
+    check_absolute,
     name_in_catalog,
+    name_not_found,
     table_name,
+    table_name_in,
     table_or_view,
     table_path,
     with_database,
@@ -118,7 +123,8 @@ def save_as_table(
     state = builders.writer(writer)
     converts = (state.mode or "").lower() == "append"  # as delta-spark does, and in no other mode
     with _writing_to(spark, name):
-        table = NewTable.of(spark, table_name(name), given_location(state.options))
+        parts = table_name_in(spark, name)
+        table = NewTable.of(spark, parts, given_location(state.options))
         with named(table, spark):
             pyspark_writing.save(
                 state,
@@ -135,12 +141,16 @@ def insert_into(
     """Replace ``DataFrameWriter.insertInto``: columns are matched by position."""
     builders = builders_of(writer)
     spark = builders.session_of(writer)
+    state = builders.writer(writer)
+    is_delta_writer = is_enabled(spark) and is_delta(state.source, spark)
     with _writing_to(spark, tableName):
         path = _named_path(spark, tableName, of_view="INSERT")
+        if path is None and is_delta_writer:
+            _check_exists(spark, tableName)
     if path is None:
-        original(writer, tableName, overwrite)
+        with _other_format(writer) if is_delta_writer else nullcontext():
+            original(writer, tableName, overwrite)
         return
-    state = builders.writer(writer)
     overwrites = state.mode is not None and state.mode.lower() == "overwrite"
     if overwrite is not None:
         overwrites = overwrite
@@ -148,6 +158,33 @@ def insert_into(
     with _writing_to(spark, tableName):
         rows = inserted_rows(state.rows, snapshot, Insertion(evolves=evolves_schemas()))
         pyspark_writing.save(replace(state, rows=rows, mode=mode), path, converts=True)
+
+
+def _check_exists(spark: SparkSession, name: str) -> None:
+    """Refuse a name of the session catalog that is not there, as delta-spark does."""
+    try:
+        parts = table_name(name)
+    except InvalidArgumentError:  # Spark explains the error in the name
+        return
+    if len(parts) < 3 and not spark.catalog.tableExists(name):
+        schema, table = (SESSION_CATALOG, *with_database(spark, parts)[:-1]), parts[-1]
+        raise name_not_found(spark, parts).named(
+            "TABLE_OR_VIEW_NOT_FOUND",
+            relationName=quoted_path((*schema, table)),
+            searchPath=f"[{quoted_path(schema)}]",
+        )
+
+
+@contextmanager
+def _other_format(writer: Builder) -> Iterator[None]:
+    """Hide the format ``delta`` of a writer from Spark, which has no such source and ignores the
+    format of ``insertInto``.
+    """
+    writer.format("parquet")
+    try:
+        yield
+    finally:
+        writer.format("delta")
 
 
 @contextmanager
@@ -309,9 +346,13 @@ def _table_or_view(spark: SparkSession, name: str) -> str | DataFrame | None:
     if not is_enabled(spark):
         return None
     try:
-        named = table_or_view(spark, table_name(name))
+        parts = table_name(name)
     except InvalidArgumentError:  # Spark explains the error in the name
         return None
+    named = table_or_view(spark, parts)
+    if named is None:
+        with follow_settings(spark):
+            check_absolute(spark, parts)
     if not isinstance(named, StoredView):
         return named
     sql = SparkSql(spark, spark.sql, {})

@@ -31,7 +31,13 @@ from sparkdelta.sql.statements.options import (
     table_properties,
 )
 from sparkdelta.sql.statements.reading import read_stream_with
-from sparkdelta.table.listing.table_names import NewTable, table_name, table_path, with_database
+from sparkdelta.table.listing.table_names import (
+    NewTable,
+    table_name,
+    table_name_in,
+    table_path,
+    with_database,
+)
 
 
 def load(
@@ -151,7 +157,7 @@ def to_table(
     builders = builders_of(writer)
     spark = builders.session_of(writer)
     if is_enabled(spark):
-        name = table_name(tableName)
+        name = table_name_in(spark, tableName)
         source = format or builders.stream_writer(writer).source
         if table_path(spark, with_database(spark, name)) is not None:
             check_format_of_table(source, spark, tableName)

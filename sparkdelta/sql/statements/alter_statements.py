@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -70,7 +71,16 @@ def _alter_table(parser: Parser) -> Statement | None:
             if (words.startswith("ADD "))
             else error
         )
-    return clause(parser)
+    is_constraint = clause is _CLAUSES["ADD CONSTRAINT"]
+    if is_constraint and parser.ahead().is_word("PRIMARY", "FOREIGN", "UNIQUE"):
+        kind = "ALTER TABLE ... ADD CONSTRAINT of a key"
+        raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind).named(
+            "UNSUPPORTED_FEATURE.TABLE_OPERATION", operation="table constraint"
+        )
+    found = clause(parser)
+    if found is not None and "synchronized" in found.arguments:
+        found = replace(found, only_delta=True)  # the other changes of columns are Spark's, too
+    return found
 
 
 STATEMENTS["ALTER TABLE"] = _alter_table
@@ -165,7 +175,7 @@ def _clustering(parser: Parser) -> tuple[str, ...]:
     return () if parser.accept("NONE") else parser.names()
 
 
-@statement("CLUSTER BY", line="columns", rules=_CLAUSES, columns=_clustering)
+@statement("CLUSTER BY", line="columns", only_delta=True, rules=_CLAUSES, columns=_clustering)
 def _cluster_by(table: StatementTable, columns: Sequence[str]) -> None:
     _alter(table).cluster_by(*columns)
 

@@ -15,6 +15,7 @@ from sparkdelta.api.delta_table import DeltaTable
 from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.protocol.settable_properties import without_comment
 from sparkdelta.base.schema.column_ids import without_ids
+from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.local_data import local_frame
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.alter.altered_columns import column_path
@@ -45,6 +46,8 @@ from sparkdelta.table.snapshot.snapshot import Snapshot
 _CREATIONS = {
     "CREATE TABLE": Creation.CREATE,
     "CREATE TABLE IF NOT EXISTS": Creation.CREATE_IF_NOT_EXISTS,
+    "CREATE EXTERNAL TABLE": Creation.CREATE,
+    "CREATE EXTERNAL TABLE IF NOT EXISTS": Creation.CREATE_IF_NOT_EXISTS,
     "CREATE OR REPLACE TABLE": Creation.CREATE_OR_REPLACE,
     "REPLACE TABLE": Creation.REPLACE,
 }
@@ -190,6 +193,10 @@ def create(
         )
     is_optional = creation is Creation.CREATE_IF_NOT_EXISTS
     is_kept = creation not in _REPLACES
+    if creation is Creation.REPLACE and len(table.name) == 2:
+        shown = quoted_path(table.name)
+        if not (table.path or table.spark.catalog.databaseExists(quoted_path(table.name[:1]))):
+            raise DeltaError.of("DELTA_CANNOT_REPLACE_MISSING_TABLE", path=shown)
     new = NewTable.of(table.spark, table.name, location, is_optional=is_kept, replaces=not is_kept)
     with named(new, table.spark, comment):
         if query is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +39,19 @@ _NO_TABLES = ("CATALOG", "DATABASE", "FUNCTION", "NAMESPACE", "PROCEDURE", "QUER
 
 refused(no_v2_command, "ANALYZE TABLE", "MSCK REPAIR TABLE")
 refused(not_allowed, "SHOW CREATE TABLE")
+
+
+def _load_data(parser: Parser) -> NoReturn:
+    parser.accept("LOCAL")
+    parser.expect("INPATH")
+    parser.string()
+    parser.accept("OVERWRITE")
+    parser.expect("INTO TABLE")
+    parser.table()
+    raise no_v2_command("LOAD DATA")
+
+
+STATEMENTS["LOAD DATA"] = _load_data
 
 
 @statement("DESCRIBE|DESC HISTORY", line="table [LIMIT limit:number]", only_delta=True)

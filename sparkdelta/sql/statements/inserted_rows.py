@@ -40,7 +40,7 @@ from sparkdelta.exceptions import (
 )
 from sparkdelta.sql.grammar.tokens import Fragment, Kind, tokenize
 from sparkdelta.sql.statements.statement_table import StatementTable
-from sparkdelta.table.listing.table_names import table_name
+from sparkdelta.table.listing.table_names import column_name
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 _FILLED_BY_TABLE = {GENERATION_EXPRESSION, IDENTITY_START}
@@ -79,7 +79,7 @@ class Insertion:
         """Return the names of the columns in the order of the rows', without some others."""
         names = schema.names
         if self.columns is not None:
-            names = [".".join(table_name(column)) for column in self.columns]
+            names = [column_name(column) for column in self.columns]
         others = set(map(name_key, elsewhere))
         return [name for name in names if name_key(name) not in others]
 
@@ -302,12 +302,12 @@ def _all_names(
             expected=len(names),
             given=len(given),
         )
-        if len(given) < len(names):
-            raise error
+        lacks_some = len(given) < len(names)
         if insertion.columns is None:
-            raise error.named("DELTA_METADATA_MISMATCH")
+            raise error if lacks_some else error.named("DELTA_METADATA_MISMATCH")
+        kind = "NOT_ENOUGH" if lacks_some else "TOO_MANY"
         raise error.named(
-            "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS",
+            f"INSERT_COLUMN_ARITY_MISMATCH.{kind}_DATA_COLUMNS",
             table_columns=names,
             data_columns=[each.name for each in given],
         )

@@ -30,6 +30,8 @@ from sparkdelta.sql.grammar.tokens import Fragment, Kind, Token, tokenize
 from sparkdelta.sql.statements.options import asks_for_changes, names_version
 from sparkdelta.sql.statements.reading import latest_rows, read, read_stream_with
 from sparkdelta.table.listing.table_names import (
+    check_absolute,
+    name_in_catalog,
     name_not_found,
     path_in_name,
     table_name,
@@ -195,10 +197,13 @@ class SparkSql:
         if isinstance(path, StoredView):
             return path if self.reads_delta(path) else None
         named, _, version = name[-1].rpartition("@")
-        if path is not None or not named:
+        if path is not None:
             return path
-        path = table_path(self.spark, (*name[:-1], named))
-        return None if path is None else f"{path}@{version}"
+        path = table_path(self.spark, (*name[:-1], named)) if named else None
+        if path is None:
+            check_absolute(self.spark, name)
+            return None
+        return f"{path}@{version}"
 
     def qualified(self, name: Name) -> Name:
         """Return a name in the text of a view with the view's catalog and database."""
@@ -240,10 +245,15 @@ class SparkSql:
             if not is_plain or relation.options is not None:
                 view = "permanent" if isinstance(named, StoredView) else "temporary"
                 kind = f"a stream, version, time or option of a {view} view"
+                name = relation.name if isinstance(named, TemporaryView) else named.name
                 raise DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement=kind).named(
-                    "UNSUPPORTED_FEATURE.TIME_TRAVEL", relationId=quoted_path(relation.name)
+                    "UNSUPPORTED_FEATURE.TIME_TRAVEL", relationId=quoted_path(name)
                 )
-            return self.view_rows(named) if isinstance(named, StoredView) else named.rows
+            if isinstance(named, TemporaryView):
+                return named.rows
+            rows = self.view_rows(named)
+            engine_of(self.spark).mark_rows_of_view(rows, quoted_path(relation.name))
+            return rows
         rows = self._rows_of_table(relation, named)
         return rows if self.user is None else engine_of(self.spark).rebind_to_session(rows)
 
@@ -283,14 +293,27 @@ class SparkSql:
         if relation.name == ("table_changes",):
             path = table_path(self.spark, self.qualified(table_name(place.text)))
         if path is None:
-            raise name_not_found(self.spark, table_name(place.text), has_builtin=True)
+            raise self._no_changes(self.qualified(table_name(place.text)))
         found: dict[str, Any] = {}
         for side, bound in zip(("start", "end"), bounds, strict=False):
-            if bound.text.isdigit():
+            if bound.text.removeprefix("-").isdigit():
                 found[f"{side}_version"] = int(bound.text)
-            else:
+                continue
+            try:
                 found[f"{side}_timestamp"] = session_time(self.spark, bound.text)
+            except DeltaError as error:
+                if error.error_class == "DELTA_TIMESTAMP_INVALID":
+                    error.named("DELTA_TIMESTAMP_INVALID", expr=bound.text)
+                raise
         return read_changes(self.user or self.spark, path, **found)
+
+    def _no_changes(self, name: Name) -> DeltaError:
+        """Return the error of ``table_changes`` of a name that is not of a Delta table."""
+        error = name_not_found(self.spark, name, has_builtin=True)
+        full_name = name_in_catalog(self.spark, name)
+        if full_name is None or not self.spark.catalog.tableExists(quoted_path(name)):
+            return error
+        return error.named("DELTA_TABLE_ONLY_OPERATION", path=full_name, statement="table_changes")
 
 
 def _columns_of_view(rows: DataFrame, view: StoredView) -> DataFrame:

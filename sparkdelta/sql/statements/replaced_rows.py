@@ -13,7 +13,7 @@ from sparkdelta.base.schema.table_schema import field_named, quoted
 from sparkdelta.base.spark.session_settings import store_assignment
 from sparkdelta.exceptions import ColumnNotFoundError
 from sparkdelta.table.definition.schema_changes import with_merged_schema
-from sparkdelta.table.listing.table_names import table_name
+from sparkdelta.table.listing.table_names import column_name
 from sparkdelta.table.rows.column_binding import with_values
 from sparkdelta.table.rows.conformed_row_frames import WrittenColumn, column_value
 from sparkdelta.table.rows.row_changes import unchanged_definition
@@ -64,7 +64,7 @@ def replace_equal(
         schema = change.after.schema
     names, conversions, policy = [], {}, store_assignment()
     for text in columns:
-        name = ".".join(table_name(text))
+        name = column_name(text)
         given, field = field_named(inserted.schema, name), field_named(schema, name)
         if given is None or field is None:
             raise ColumnNotFoundError(column=name, available=inserted.columns)

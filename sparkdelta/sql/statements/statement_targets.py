@@ -6,17 +6,24 @@ from pyspark.sql import SparkSession
 
 from sparkdelta.api.reading_and_writing import load_snapshot
 from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.schema.table_schema import quoted_path
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DeltaError, TableNotFoundError
 from sparkdelta.sql.grammar.parser import Name
 from sparkdelta.sql.statements.queries import SparkSql, sparks_sql
-from sparkdelta.table.listing.table_names import name_not_found, table_or_view, with_database
+from sparkdelta.table.listing.table_names import (
+    name_not_found,
+    table_name,
+    table_or_view,
+    with_database,
+)
 from sparkdelta.table.log.path_versions import split_path
 from sparkdelta.table.scan.read_provenance import followed_tables
 
-_ONLY_OF_DELTA = ("OPTIMIZE", "VACUUM", "GENERATE", "DESCRIBE HISTORY")
+_CLUSTER_BY = "ALTER TABLE ... CLUSTER BY"
+_ONLY_OF_DELTA = ("OPTIMIZE", "VACUUM", "GENERATE", "DESCRIBE HISTORY", _CLUSTER_BY)
 
 
 def path_of_view(spark: SparkSession, name: Name, operation: str) -> str | None:
@@ -39,7 +46,7 @@ def path_of_view(spark: SparkSession, name: Name, operation: str) -> str | None:
     DELTA_UNSUPPORTED_SOURCE, DELTA_STATEMENT_NOT_SUPPORTED
         It is another view of a Delta table.
     TableNotFoundError
-        It takes no rows, as a query defines it.
+        It takes no rows, as a query defines it; or it reads the table by a permanent view.
     """
     engine = engine_of(spark)
     view = engine.table_of_view(name)
@@ -54,6 +61,8 @@ def path_of_view(spark: SparkSession, name: Name, operation: str) -> str | None:
                 "DELTA_UNSUPPORTED_SOURCE", operation=operation, view=quoted_path(name)
             )
         return None
+    if view.permanent_view:
+        raise name_not_found(spark, table_name(view.permanent_view), has_builtin=True)
     if view.version is not None:
         raise DeltaError.of(
             "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION", path=view.root, version=view.version
@@ -86,6 +95,19 @@ def check_no_version(spark: SparkSession, path: str) -> None:
         raise DeltaError.of("DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION", path=root, version=found)
 
 
+def check_merged(spark: SparkSession, name: Name) -> None:
+    """Refuse MERGE of a name that is not there, or of a table that Spark's own catalog has and does
+    not merge into: where the source is a Delta table, Spark's error would be about that.
+    """
+    if not spark.catalog.tableExists(quoted_path(name)):
+        raise name_not_found(spark, name, has_builtin=True)
+    catalog = name[0] if len(name) > 2 else spark.catalog.currentCatalog()
+    is_sparks = spark.conf.get(f"spark.sql.catalog.{SESSION_CATALOG}", None) in (None, "builtin")
+    if catalog.lower() == SESSION_CATALOG and is_sparks and view_of_name(spark, name) is None:
+        error = DeltaError.of("DELTA_STATEMENT_NOT_SUPPORTED", statement="MERGE of another format")
+        raise error.named("UNSUPPORTED_FEATURE.TABLE_OPERATION", operation="MERGE INTO TABLE")
+
+
 def no_delta_table(spark: SparkSession, name: Name, operation: str) -> DeltaError | None:
     """Return the error of a statement that only Delta has, and whose table is none of Delta's; None
     if Spark refuses the statement for the table.
@@ -103,7 +125,8 @@ def no_delta_table(spark: SparkSession, name: Name, operation: str) -> DeltaErro
             *_, database, table = with_database(spark, name)
             error.named("DELTA_NOT_A_DELTA_TABLE", tableName=f"{database}.{table}")
         is_other = exists and operation in _ONLY_OF_DELTA
-    return error.named("DELTA_ONLY_OPERATION", operation=operation) if is_other else error
+    shown = operation.replace(" ...", "")
+    return error.named("DELTA_ONLY_OPERATION", operation=shown) if is_other else error
 
 
 def view_of_name(spark: SparkSession, name: Name) -> Name | None:

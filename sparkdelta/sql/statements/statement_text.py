@@ -49,12 +49,14 @@ from sparkdelta.sql.statements.script_execution import run_script
 from sparkdelta.sql.statements.sql_functions import create_function, loading_functions
 from sparkdelta.sql.statements.statement_table import StatementTable
 from sparkdelta.sql.statements.statement_targets import (
+    check_merged,
     check_no_version,
     no_delta_table,
     path_of_view,
 )
 from sparkdelta.sql.statements.views import create_or_alter_view, create_rename_or_drop_view
 from sparkdelta.table.listing.table_names import (
+    check_absolute,
     name_in_catalog,
     table_or_view,
     table_path,
@@ -334,6 +336,10 @@ def _statement(spark: SparkSession, parser: Parser) -> tuple[Statement | None, s
         path = table_path(spark, target)
         if path is None and parser.operation in CHANGES:
             path = path_of_view(spark, target, parser.operation)
+            if path is None and parser.operation != "INSERT":
+                check_absolute(spark, target)
+            if path is None and parser.operation == "MERGE":
+                check_merged(spark, target)
     creates = function is convert or parser.creates_delta or _uses_delta(parser.tokens)
     if statement is not None and function is create and not creates:
         creates = "provider" not in statement.arguments and creates_delta_tables()

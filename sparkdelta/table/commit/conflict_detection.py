@@ -29,7 +29,7 @@ from sparkdelta.table.commit.vector_rebase import VectorRebase
 
 _OTHER_ACTIONS = ('"protocol"', '"metaData"', '"txn"', '"domainMetadata"', f'"{COMMIT_INFO}"')
 _OF_ADDED_FILES = {Conflict.ADDED_WHERE_READ, Conflict.APPENDED_WHERE_READ}
-_OF_VECTORS = {*_OF_ADDED_FILES, Conflict.REMOVED_WHAT_IS_REMOVED}
+_OF_REMOVED_FILES = {Conflict.REMOVED_WHAT_WAS_READ, Conflict.REMOVED_WHAT_IS_REMOVED}
 _FILE_LINES = ('{"add":', '{"remove":', '{"cdc":')
 
 
@@ -68,7 +68,7 @@ class DriverConflictDetector:
         if added and self.may_match is not None and not self.read.whole_table:
             added = self.may_match(winner)
             conflicts = self._conflicts(winner, staged, added)
-        if self.rebase is None or not conflicts.keys() & _OF_VECTORS:
+        if self.rebase is None or not conflicts.keys() & (_OF_ADDED_FILES | _OF_REMOVED_FILES):
             return Comparison(winner, conflicts, staged)
         rebased = self.rebase(staged, winner, added)
         conflicts = self._conflicts(winner, staged, rebased.new_files, rebased.paths)

@@ -19,7 +19,11 @@ from pyspark.sql import functions as F
 from sparkdelta.base.schema.file_key_frames import canonical_path
 from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
 from sparkdelta.base.spark.row_groups import grouped
-from sparkdelta.table.commit.conflict_rules import Conflict, conflict_of_added_file
+from sparkdelta.table.commit.conflict_rules import (
+    Conflict,
+    conflict_of_added_file,
+    conflict_of_removed_file,
+)
 
 CONFLICT, SUBJECT, KEY = "conflict", "subject", "key"
 
@@ -72,9 +76,10 @@ def conflicting_files(
         conflicts += [_as_conflict(each.keep(adds, NOTHING_STORED), added) for each in skipping]
     if reads_whole_table or leaves_rows:
         conflicts.append(_as_conflict(removes, Conflict.REMOVED_WHAT_WAS_READ))
+    reads_files = reads_whole_table or leaves_rows or bool(skipping) or read_files is not None
     for files, conflict in (
         (read_files, Conflict.REMOVED_WHAT_WAS_READ),
-        (removed_files, Conflict.REMOVED_WHAT_IS_REMOVED),
+        (removed_files, conflict_of_removed_file(reads_files=reads_files)),
     ):
         if files is not None:
             conflicts.append(_as_conflict(keyed.join(files, KEY, "left_semi"), conflict))

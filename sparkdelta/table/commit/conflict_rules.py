@@ -260,13 +260,21 @@ def file_conflicts(
         if reads_all or path in read_paths:
             conflicts.setdefault(Conflict.REMOVED_WHAT_WAS_READ, remove.path)
         if path in removed_paths:
-            conflicts.setdefault(Conflict.REMOVED_WHAT_IS_REMOVED, remove.path)
+            conflict = conflict_of_removed_file(reads_files=read.depends_on_files)
+            conflicts.setdefault(conflict, remove.path)
     return conflicts
 
 
 def conflict_of_added_file(*, is_blind_append: bool) -> Conflict:
     """Return the kind of conflict that an added file causes if it matches what was read."""
     return Conflict.APPENDED_WHERE_READ if is_blind_append else Conflict.ADDED_WHERE_READ
+
+
+def conflict_of_removed_file(*, reads_files: bool) -> Conflict:
+    """Return the kind of conflict that a file causes which both writers remove; an operation that
+    reads files has read those that it removes.
+    """
+    return Conflict.REMOVED_WHAT_WAS_READ if reads_files else Conflict.REMOVED_WHAT_IS_REMOVED
 
 
 def check_conflicts(

@@ -82,6 +82,7 @@ _CONSTRAINT = _Use(
     _OF_OTHER_ROWS | _OF_THE_SESSION,  # a row may be compared with the moment of its writing
 )
 _INVALID = InvalidArgumentError.error_class
+_ALTER_COLUMN = "ALTER TABLE ALTER COLUMN"
 _DEFAULT = _Use(_INVALID, _INVALID, _INVALID, _INVALID, _OF_OTHER_ROWS)
 
 
@@ -95,9 +96,18 @@ def _refused(error: str, name: str, expression: str) -> DeltaError:
 
 
 @unlogged_errors()
-def check_default(spark: SparkSession, column: StructField) -> None:
-    """Refuse a default that depends on a row, or does not have the column's type."""
+def check_default(
+    spark: SparkSession, column: StructField, *, statement: str = _ALTER_COLUMN
+) -> None:
+    """Refuse a default that depends on a row, or does not have the column's type.
+
+    Parameters
+    ----------
+    statement
+        The one that errors name.
+    """
     text = str(column.metadata[CURRENT_DEFAULT])
+    names = _default_parameters(column.name, text, statement)
     try:
         frame = _checked(spark, StructType(), {column.name: text}, _DEFAULT)[column.name]
     except DeltaError:
@@ -105,22 +115,23 @@ def check_default(spark: SparkSession, column: StructField) -> None:
     except AnalysisException as error:
         problem = str(error).partition("\n")[0]
         raise InvalidArgumentError(argument="default", problem=problem).named(
-            "INVALID_DEFAULT_VALUE.NOT_CONSTANT", **_default_parameters(column.name, text)
+            "INVALID_DEFAULT_VALUE.NOT_CONSTANT", **names
         ) from error
     data_type = frame.schema[0].dataType
     if not can_assign(data_type, column.dataType):
         problem = f"{text} is {data_type.simpleString()}, not {column.dataType.simpleString()}"
         raise InvalidArgumentError(argument="default", problem=problem).named(
             "INVALID_DEFAULT_VALUE.DATA_TYPE",
-            **_default_parameters(column.name, text),
+            **names,
             expectedType=f'"{sql_type(column.dataType.simpleString())}"',
             actualType=f'"{sql_type(data_type.simpleString())}"',
         )
 
 
-def _default_parameters(column: str, default: str) -> dict[str, str]:
+def _default_parameters(
+    column: str, default: str, statement: str = _ALTER_COLUMN
+) -> dict[str, str]:
     """Return the parameters of Spark's errors about defaults."""
-    statement = "ALTER TABLE ALTER COLUMN"
     return {"statement": statement, "colName": quoted(column), "defaultValue": default}
 
 
@@ -238,6 +249,20 @@ def _checked(
                     column=(error.getMessageParameters() or {}).get("objectName"),
                     constraints=(f"{CONSTRAINT}{name} -> {text}",),
                 ).named(error) from error
+            if use is _GENERATED and condition.startswith(_OTHER_COLUMNS):
+                unknown = (error.getMessageParameters() or {}).get("objectName", "").strip("`")
+                if name_key(unknown) in map(name_key, expressions):
+                    others = (
+                        "itself"
+                        if name_key(unknown) == name_key(name)
+                        else "another generated column"
+                    )
+                    raise _refused(use.unsupported, name, text).named(
+                        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
+                        fieldName=name,
+                        expressionStr=text,
+                        reason=f"generation expression cannot reference {others}",
+                    ) from error
             if not condition.startswith(_UNKNOWN_FUNCTION):
                 raise
             theirs.select(F.expr(text))  # or it is no function of the user's either

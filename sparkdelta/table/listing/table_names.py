@@ -13,6 +13,7 @@ from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
 from sparkdelta.base.schema.sql_text import SESSION_CATALOG
 from sparkdelta.base.schema.stored_view import StoredView
 from sparkdelta.base.schema.table_schema import quoted_path
+from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     ArgumentTypeError,
@@ -25,18 +26,56 @@ from sparkdelta.table.listing.listing import open_log
 _PATH_QUALIFIER = _PROVIDER = "delta"
 _MAX_LOCATIONS = 1_000
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
+_BACKTICKS = re.compile("`(?:[^`]|``)+`")
+_PLAIN_PARTS = re.compile(r"[\w.]*")
 
 
 def table_name(identifier: str) -> tuple[str, ...]:
-    """Return the parts of a name, without their backticks."""
+    """Return the parts of a name, without their backticks, which a part with other characters than
+    letters, digits and underscores must have.
+    """
+    problem = f"{identifier!r} is not the name of a table"
     if not isinstance(identifier, str):
-        problem = f"{identifier!r} is not the name of a table"
         raise ArgumentTypeError(argument="identifier", problem=problem)
+    if not _PLAIN_PARTS.fullmatch(_BACKTICKS.sub("", identifier.strip())):
+        raise InvalidArgumentError(argument="identifier", problem=problem)
+    return _parts(identifier)
+
+
+def column_name(text: str) -> str:
+    """Return the name of a column without its backticks."""
+    return ".".join(_parts(text))
+
+
+def _parts(name: str) -> tuple[str, ...]:
     try:
-        return tuple(name_parts(identifier.strip()))
+        return tuple(name_parts(name.strip()))
     except UnusableError:
-        problem = f"{identifier!r} is not the name of a table"
+        problem = f"{name!r} is not a name"
         raise InvalidArgumentError(argument="identifier", problem=problem) from None
+
+
+def table_name_in(spark: SparkSession, identifier: str) -> tuple[str, ...]:
+    """Return the parts of a name as `table_name`; Spark explains the error in one, if the session
+    is enabled.
+    """
+    try:
+        return table_name(identifier)
+    except InvalidArgumentError:
+        if is_enabled(spark):
+            spark.table(identifier).columns  # noqa: B018 - Spark Connect parses the name here
+        raise
+
+
+def check_absolute(spark: SparkSession, name: Sequence[str]) -> None:
+    """Refuse a relative path such as ``delta.`a/b` ``, unless it is the name of a table."""
+    if len(name) != 2 or name[0].lower() != _PATH_QUALIFIER or path_in_name(name) is not None:
+        return
+    if not spark.catalog.tableExists(quoted_path(name)):
+        advice = "A path in the place of a name must be absolute"
+        raise TableNotFoundError(path=quoted_path(name), advice=advice).named(
+            "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY", dataSourceType=name[0]
+        )
 
 
 def path_in_name(name: Sequence[str]) -> str | None:

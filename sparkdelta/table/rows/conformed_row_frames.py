@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from sparkdelta.base.schema.row_checks import forbidden_values
+from sparkdelta.base.schema.row_checks import SHOWN, forbidden_values
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.store_assignment import StoreAssignment, assigned
 from sparkdelta.base.schema.table_constraints import Identity, RowRules
@@ -27,9 +27,8 @@ from sparkdelta.base.schema.table_schema import quoted, without_collations, with
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.scan.file_row_frames import expression_of
 
-_ROW = "\0"
 _FILLED = "__sparkdelta_filled__"
-_MAX_ROW_LENGTH = 500
+_MAX_SHOWN_LENGTH = 500
 _ROWS_OF_A_PARTITION = (1 << 33) - 1  # the row bits of `monotonically_increasing_id`
 
 
@@ -163,7 +162,7 @@ def retyped_rows(
 
 def require_condition(rows: DataFrame, where: str | Column) -> DataFrame:
     """Return the rows; a row that does not satisfy the condition fails the query."""
-    return _checked(rows, [(is_not_true(expression_of(where)), other_rows(where))])
+    return _checked(rows, [_Violation(is_not_true(expression_of(where)), other_rows(where))])
 
 
 def other_rows(where: str | Column) -> DeltaError:
@@ -237,31 +236,56 @@ def _numbers(identity: Identity, max_partitions: int) -> str:
     return f"CAST({identity.next_value} AS BIGINT) + CAST({identity.step} AS BIGINT) * {number}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Violation:
+    """A condition that selects the rows which violate a rule, and their error.
+
+    Attributes
+    ----------
+    shown
+        The text that stands in the place of `SHOWN` in the error.
+    """
+
+    condition: Column
+    error: DeltaError
+    shown: Column | None = None
+
+    def raised(self) -> Column:
+        """Return a column that fails the query."""
+        before, is_shown, after = str(self.error).partition(SHOWN)
+        text = F.lit(before)
+        if is_shown and self.shown is not None:
+            text = F.concat(text, F.left(self.shown, F.lit(_MAX_SHOWN_LENGTH)), F.lit(after))
+        return F.raise_error(text)
+
+
 def _violations(
     schema: StructType, rules: RowRules, given: set[str], text_partitions: set[str], path: str
-) -> Iterator[tuple[Column, DeltaError]]:
-    """Yield, for each rule, a condition that selects rows violating it, and its error."""
+) -> Iterator[_Violation]:
+    """Yield the violation of each rule, constraints first, as delta-spark checks them."""
+    for constraint in rules.constraints:
+        condition = F.expr(constraint.expression)
+        yield _violation(is_not_true(condition), constraint.name, constraint.expression)
     for forbidden in forbidden_values(schema, path=path):
-        yield F.expr(forbidden.condition), forbidden.error
+        yield _Violation(F.expr(forbidden.condition), forbidden.error, F.expr(forbidden.shown))
     types = {field.name: field.dataType for field in schema.fields}
     for name, expression in rules.generated.items():
         if name in given:
             wanted = _cast(expression, types[name])
             wanted = _empty_to_null(wanted) if name in text_partitions else wanted
-            yield (
+            yield _violation(
                 F.expr(f"NOT ({quoted(name)} <=> {wanted})"),
-                _violation("Generated Column", f"{quoted(name)} <=> {expression}"),
+                "Generated Column",
+                f"{quoted(name)} <=> {expression}",
             )
-    for constraint in rules.constraints:
-        condition = F.expr(constraint.expression)
-        yield is_not_true(condition), _violation(constraint.name, constraint.expression)
 
 
-def _violation(name: str, expression: str) -> DeltaError:
+def _violation(condition: Column, name: str, expression: str) -> _Violation:
     text = " ".join(expression.split())
-    return DeltaError.of(
-        "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", constraint=name, expression=text, row=_ROW
+    error = DeltaError.of(
+        "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", constraint=name, expression=text, row=SHOWN
     )
+    return _Violation(condition, error, F.to_json(F.struct("*"), {"ignoreNullFields": "false"}))
 
 
 def is_not_true(condition: Column) -> Column:
@@ -269,27 +293,18 @@ def is_not_true(condition: Column) -> Column:
     return ~F.coalesce(condition, F.lit(False))
 
 
-def _checked(rows: DataFrame, violations: Sequence[tuple[Column, DeltaError]]) -> DataFrame:
+def _checked(rows: DataFrame, violations: Sequence[_Violation]) -> DataFrame:
     """Return the rows; a row fails the query with the error of the first condition that is true."""
     # Not a column that files leave out, and its checks with it.
     names = [f.name for f in rows.schema.fields if without_void(f.dataType) is not None]
     first = F.col(quoted(names[0]))
     # Nondeterministic, so that Spark does not push the check below a LIMIT.
     is_row = F.spark_partition_id() >= 0
-    (condition, error), *others = violations
-    checked = F.when(condition & is_row, _raised(error))
-    for condition, error in others:
-        checked = checked.when(condition & is_row, _raised(error))
+    first_one, *others = violations
+    checked = F.when(first_one.condition & is_row, first_one.raised())
+    for each in others:
+        checked = checked.when(each.condition & is_row, each.raised())
     value = checked.otherwise(first).alias(names[0])
     return rows.select(
         *(value if name == names[0] else F.col(quoted(name)) for name in rows.columns)
     )
-
-
-def _raised(error: DeltaError) -> Column:
-    before, has_row, after = str(error).partition(_ROW)
-    text = F.lit(before)
-    if has_row:
-        row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
-        text = F.concat(text, F.left(row, F.lit(_MAX_ROW_LENGTH)), F.lit(after))
-    return F.raise_error(text)

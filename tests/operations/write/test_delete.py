@@ -21,7 +21,7 @@ from sparkdelta import DeltaTable, load_snapshot, read_delta, verify, write_delt
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
     ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
 )
 from sparkdelta.table.commit.transaction import Transaction
 from sparkdelta.table.scan.row_names import RowNames
@@ -225,7 +225,7 @@ def test_conditions_are_not_evaluated_on_deleted_rows(spark: SparkSession, table
     ("properties", "other", "error"),
     [
         (VECTORS, "append", ConcurrentAppendException),
-        (VECTORS, "delete", ConcurrentDeleteDeleteException),
+        (VECTORS, "delete", ConcurrentDeleteReadException),
         (VECTORS, "elsewhere", None),
         ({}, "other ids", None),
     ],

@@ -293,16 +293,21 @@ def test_removed_files(spelling):
     # A deletion vector is replaced by removing the file with the old one.
     for won in (remove(spelling), remove(spelling, vector=vector), remove(spelling, False)):
         found = findings_of(case, removes=(remove("other"), won))
-        assert found == {
-            Conflict.REMOVED_WHAT_WAS_READ: "a",
-            Conflict.REMOVED_WHAT_IS_REMOVED: "a",
-        }
+        assert found == {Conflict.REMOVED_WHAT_WAS_READ: "a"}
     assert not findings_of(case, removes=(remove("b"),))
 
 
-def test_removed_twice_without_having_been_read():
-    case = Case(StagedActions(removes=(remove("a"),)))
-    assert findings_of(case, removes=(remove("a"),)) == {Conflict.REMOVED_WHAT_IS_REMOVED: "a"}
+@pytest.mark.parametrize(
+    ("files", "conflict"),
+    [
+        (ReadSet(), Conflict.REMOVED_WHAT_IS_REMOVED),
+        (ReadSet(predicates=(where(1),)), Conflict.REMOVED_WHAT_WAS_READ),
+    ],
+)
+def test_a_file_that_is_removed_twice(files, conflict):
+    """An operation that reads files has read those that it removes."""
+    case = Case(StagedActions(removes=(remove("a"),)), files)
+    assert findings_of(case, removes=(remove("a"),)) == {conflict: "a"}
 
 
 def test_who_reads_everything_reads_every_removed_file():
