@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import NullType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from sparkdelta.base.predicates.analyzed_text import qualifier_of
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
@@ -150,11 +150,9 @@ def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
     """Compute the rows of the source and number them."""
     columns = _numbered(source)
     rows = source.toDF(*columns.names).selectExpr(
-        *map(_storable, columns.fields), f"monotonically_increasing_id() AS {quoted(SOURCE_ROW)}"
+        "*", f"monotonically_increasing_id() AS {quoted(SOURCE_ROW)}"
     )
-    staged, voids = stage.stage_rows(rows, _PART), _voids(columns)
-    restored = staged.withColumns({name: F.lit(None) for name in voids}) if voids else staged
-    named = _with_source_names(restored, source, SOURCE_ROW)
+    named = _with_source_names(stage.stage_rows(rows, _PART), source, SOURCE_ROW)
     return StagedSource(named, stage, tuple(columns.names), stage.size_bytes(_PART))
 
 
@@ -166,16 +164,6 @@ def _numbered(source: DataFrame) -> StructType:
             for number, field in enumerate(source.schema.fields)
         ]
     )
-
-
-def _voids(columns: StructType) -> list[str]:
-    return [field.name for field in columns.fields if isinstance(field.dataType, NullType)]
-
-
-def _storable(field: StructField) -> str:
-    """Return SQL of the column as Parquet can store it."""
-    is_void = isinstance(field.dataType, NullType)
-    return f"CAST({field.name} AS STRING) AS {field.name}" if is_void else field.name
 
 
 def _with_source_names(numbered: DataFrame, source: DataFrame, *more: str) -> DataFrame:

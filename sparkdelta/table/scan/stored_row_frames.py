@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.schema.table_schema import quoted, without_void
-from sparkdelta.table.scan.logical_row_frames import logical_column
 
 
 def without_void_columns(
@@ -38,21 +37,6 @@ def without_void_columns(
         names = list(dropped)
         columns.append(column.dropFields(*names).alias(field.name) if names else column)
     return rows.select(*columns, *(F.col(quoted(name)) for name in others))
-
-
-def with_void_columns(rows: DataFrame, schema: StructType) -> DataFrame:
-    """Return rows of `without_void_columns` in their schema again, with nulls."""
-    if without_void(schema) == schema:
-        return rows
-    types = {field.name: field.dataType for field in rows.schema.fields}
-    return rows.select(
-        *(
-            logical_column(
-                F.col(quoted(field.name)), stored=types.get(field.name), logical=field.dataType
-            ).alias(field.name)
-            for field in schema.fields
-        )
-    )
 
 
 def _void_paths(struct: StructType, path: str = "") -> Iterator[str]:

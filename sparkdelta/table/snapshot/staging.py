@@ -14,14 +14,18 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.parquet.parquet_options import PARQUET_OPTIONS
 from sparkdelta.base.protocol.log_files import staging_directory
-from sparkdelta.base.schema.table_schema import as_nullable, without_void
+from sparkdelta.base.schema.table_schema import as_nullable
 from sparkdelta.base.spark.driver import delta_errors, read_parquet
 from sparkdelta.base.spark.job_names import named_jobs
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import FileEntry, LogStore, log_path
 from sparkdelta.exceptions import StorageError
 from sparkdelta.table.listing.listing import read_options
-from sparkdelta.table.scan.stored_row_frames import with_void_columns, without_void_columns
+from sparkdelta.table.snapshot.staged_row_frames import (
+    rows_with_voids,
+    rows_without_voids,
+    without_voids,
+)
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -69,7 +73,7 @@ class Staging:
         options = read_options(self.store, {})
         with delta_errors(None), named_jobs(self.spark, f"staged rows ({part})"):
             engine_of(rows.sparkSession).write_parquet(
-                without_void_columns(rows, rows.schema),
+                rows_without_voids(rows),
                 target,
                 partition_by=(),
                 options={**options, "compression": "snappy"},
@@ -82,10 +86,10 @@ class Staging:
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         reader = self.spark.read.options(**read_options(self.store, {}), **PARQUET_OPTIONS)
         schema = as_nullable(columns)
-        stored = without_void(schema)
+        stored = without_voids(schema)
         assert isinstance(schema, StructType)
         assert isinstance(stored, StructType)
-        return with_void_columns(reader.schema(stored).parquet(target), schema)
+        return rows_with_voids(reader.schema(stored).parquet(target), schema)
 
     def read_table(
         self, part: str, columns: Sequence[str] | None = None, *, what: str, bound: int

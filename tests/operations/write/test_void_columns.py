@@ -109,3 +109,16 @@ def test_shapes_without_a_place_in_files(spark: SparkSession, table_path: str) -
     alter_table(spark, table_path).change_column("l.element", data_type="INT")
     write_delta(spark.sql("SELECT array(1) AS l"), table_path, mode="append")
     assert rows(spark, table_path) == [(None, None, [1])]
+
+
+def test_merge_keeps_empty_arrays_and_their_nulls(spark: SparkSession, table_path: str) -> None:
+    """The types of some literals, such as ``array()``, have `void` in them."""
+    types = "id INT, a ARRAY<STRING>, b ARRAY<INT>, m MAP<STRING, INT>, s STRUCT<x: INT>, v DATE"
+    write_delta(spark.createDataFrame([], types), table_path)
+    source = spark.sql(
+        "SELECT 1 AS id, array() AS a, array(NULL) AS b, map() AS m, named_struct('x', NULL) AS s,"
+        " NULL AS v"
+    ).alias("s")
+    merge = DeltaTable.forPath(spark, table_path).alias("t").merge(source, "t.id = s.id")
+    merge.whenNotMatchedInsertAll().execute()
+    assert read_delta(spark, table_path).collect() == [(1, [], [None], {}, (None,), None)]
