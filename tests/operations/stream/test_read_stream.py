@@ -54,11 +54,14 @@ def ids(spark: SparkSession, path: str) -> list[int]:
     return sorted(row["id"] for row in read_delta(spark, f"{path}_out").collect())
 
 
+def is_old_connect(spark: SparkSession) -> bool:
+    """Spark Connect before 4.2, which knows less of Python sources."""
+    return spark.version.startswith(("4.0.", "4.1.")) and "connect" in type(spark).__module__
+
+
 def limit(spark: SparkSession, files: int) -> dict[str, int]:
-    """The option that limits batches; Spark Connect before 4.2 limits none."""
-    is_old = spark.version.startswith(("4.0.", "4.1."))
-    is_refused = is_old and "connect" in type(spark).__module__
-    return {} if is_refused else {"max_files_per_trigger": files}
+    """The option that limits batches, where Spark can."""
+    return {} if is_old_connect(spark) else {"max_files_per_trigger": files}
 
 
 def texts(rows: DataFrame) -> list[str]:
@@ -168,6 +171,8 @@ def test_a_wider_type_across_a_restart(spark: SparkSession, table_path: str) -> 
     for path in (table_path, f"{table_path}_out"):
         alter_table(spark, path).change_column("id", "LONG")
     append(spark, table_path, 5_000_000_000, 5_000_000_001)
+    if is_old_connect(spark):  # a run that repeats a batch may end with it
+        run(read_stream(spark, table_path), table_path)
     run(read_stream(spark, table_path), table_path)
     assert ids(spark, table_path) == [1, 1, 2, 5_000_000_000]
     assert ended(rows, table_path).getCondition() == "DELTA_SCHEMA_CHANGED_WITH_VERSION"

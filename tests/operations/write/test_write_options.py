@@ -41,7 +41,9 @@ def test_a_file_for_each_partition_and_size(spark: SparkSession, table_path: str
     assert [a["partitionValues"]["p"] for a in sorted(adds(table_path, 1), key=str)] == ["0", "1"]
     write_delta(rows, table_path, mode="append", target_file_size=4_000)
     sizes = [a["size"] for a in adds(table_path, 2)]
-    assert 4 < len(sizes) <= 8
+    # Spark splits a partition between the tasks that its rows come from; staged rows have fewer.
+    is_staged = "connect" in type(spark).__module__ and spark.version < "4.2"
+    assert (3 if is_staged else 4) < len(sizes) <= 8
     assert read_delta(spark, table_path).count() == 12_000
 
 
