@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
 from sparkdelta.base.spark.connect_commands import is_query, sql_text
-from sparkdelta.base.spark.connect_requests import enter_around_requests
+from sparkdelta.base.spark.connect_requests import wrap_requests
 from sparkdelta.base.spark.connect_temporary_views import (
     SentView,
     created_view,
@@ -136,7 +136,7 @@ def _with_rows(client: Any, request: Any) -> Iterator[None]:
 
 def _watch(clients: Any) -> None:
     """Find late rows in the plans that clients of a class send from now on."""
-    if not enter_around_requests(clients, _with_rows):
+    if not wrap_requests(clients, _with_rows):
         return
     analyze = clients._analyze
 

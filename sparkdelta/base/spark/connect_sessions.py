@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta.base.spark.connect_commands import may_change_session, starts_stream
-from sparkdelta.base.spark.connect_requests import enter_around_requests
+from sparkdelta.base.spark.connect_requests import wrap_requests
 from sparkdelta.base.spark.library_sessions import ESCAPED_LITERALS, TIME_ZONE
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError
 
@@ -227,7 +227,7 @@ def _watch(clients: Any) -> None:
     """Count the changes of the sessions of a class of clients from now on, and release ours with
     them.
     """
-    if not enter_around_requests(clients, _counted):
+    if not wrap_requests(clients, _counted):
         return
     atexit.register(_release_kept)
     add, release = clients.add_artifacts, clients.release_session

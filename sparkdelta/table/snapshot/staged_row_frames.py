@@ -1,4 +1,9 @@
-"""Rows as staged Parquet files hold them: with BOOLEAN in the place of `void`."""
+"""Rows as staged Parquet files hold them: with BOOLEAN in the place of `void`.
+
+References
+----------
+PROTOCOL.md#void-type
+"""
 
 from __future__ import annotations
 
