@@ -102,9 +102,9 @@ class JvmViews(JvmCatalog):
         """Mark rows in their plan as a query that defines a view, for `is_view_of_query`."""
         analyzed(rows).setTagValue(self._query_mark, "")
 
-    def mark_rows_of_view(self, rows: DataFrame, name: str) -> None:
+    def mark_rows_of_view(self, rows: DataFrame) -> None:
         """Mark rows in their plan as all rows of a permanent view, for `table_of_view`."""
-        analyzed(rows).setTagValue(self._view_mark, name)
+        analyzed(rows).setTagValue(self._view_mark, "")
 
     def is_view_of_query(self, name: Sequence[str]) -> bool:
         """Return True for a temporary view that a statement defined by a query on Delta tables."""
@@ -124,11 +124,10 @@ class JvmViews(JvmCatalog):
         plan = self.java.table(quoted_path(name)).queryExecution().analyzed()
         columns = {str(each.name()): each.exprId() for each in scala_items(plan.output())}
         is_frame, is_partial, mark = True, False, self._mark
-        permanent_view, view_mark = "", self._view_mark
+        is_by_permanent_view, view_mark = False, self._view_mark
         while not plan.getTagValue(mark).isDefined():
             kind = str(plan.nodeName())
-            if not permanent_view and plan.getTagValue(view_mark).isDefined():
-                permanent_view = str(plan.getTagValue(view_mark).get())
+            is_by_permanent_view |= plan.getTagValue(view_mark).isDefined()
             if kind == "Project":
                 is_frame, sources = False, _sources(plan)
                 columns = {name: sources.get(each) for name, each in columns.items()}
@@ -149,7 +148,7 @@ class JvmViews(JvmCatalog):
             num_columns=len(names),
             is_frame=is_frame,
             is_partial=is_partial,
-            permanent_view=permanent_view,
+            is_by_permanent_view=is_by_permanent_view,
         )
 
     @property

@@ -77,8 +77,8 @@ class TableView:
         True if it was made of the table's DataFrame as it is, False if by a query.
     is_partial
         True if it has a condition on the rows.
-    permanent_view
-        The name of the permanent view by which it reads the table; empty if it reads it itself.
+    is_by_permanent_view
+        True if it reads the table by a permanent view.
     """
 
     root: str
@@ -87,4 +87,4 @@ class TableView:
     num_columns: int
     is_frame: bool
     is_partial: bool
-    permanent_view: str
+    is_by_permanent_view: bool

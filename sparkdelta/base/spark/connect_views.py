@@ -110,7 +110,7 @@ class ConnectViews(ConnectCatalog):
     def mark_query(self, rows: DataFrame) -> None:
         """Skip it, as `mark_rows_of_table` does."""
 
-    def mark_rows_of_view(self, rows: DataFrame, name: str) -> None:
+    def mark_rows_of_view(self, rows: DataFrame) -> None:
         """Skip it, as `mark_rows_of_table` does."""
 
     def is_view_of_query(self, name: Sequence[str]) -> bool:  # noqa: ARG002

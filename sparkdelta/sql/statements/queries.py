@@ -252,7 +252,7 @@ class SparkSql:
             if isinstance(named, TemporaryView):
                 return named.rows
             rows = self.view_rows(named)
-            engine_of(self.spark).mark_rows_of_view(rows, quoted_path(relation.name))
+            engine_of(self.spark).mark_rows_of_view(rows)
             return rows
         rows = self._rows_of_table(relation, named)
         return rows if self.user is None else engine_of(self.spark).rebind_to_session(rows)

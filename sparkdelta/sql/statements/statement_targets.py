@@ -15,7 +15,6 @@ from sparkdelta.sql.grammar.parser import Name
 from sparkdelta.sql.statements.queries import SparkSql, sparks_sql
 from sparkdelta.table.listing.table_names import (
     name_not_found,
-    table_name,
     table_or_view,
     with_database,
 )
@@ -44,9 +43,9 @@ def path_of_view(spark: SparkSession, name: Name, operation: str) -> str | None:
     DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION, DELTA_UNEXPECTED_PARTIAL_SCAN
         The view has the rows of a version, or some of the rows.
     DELTA_UNSUPPORTED_SOURCE, DELTA_STATEMENT_NOT_SUPPORTED
-        It is another view of a Delta table.
+        It is another view of a Delta table, or reads it by a permanent view.
     TableNotFoundError
-        It takes no rows, as a query defines it; or it reads the table by a permanent view.
+        It takes no rows, as a query defines it.
     """
     engine = engine_of(spark)
     view = engine.table_of_view(name)
@@ -55,14 +54,10 @@ def path_of_view(spark: SparkSession, name: Name, operation: str) -> str | None:
             raise view_refused(name, "INSERT")
         is_table = view is not None and view.is_frame and view.version is None
         return view.root if view is not None and is_table else None
-    if view is None:
-        if _reads_delta(spark, name):
-            raise DeltaError.of(
-                "DELTA_UNSUPPORTED_SOURCE", operation=operation, view=quoted_path(name)
-            )
+    if view is None and not _reads_delta(spark, name):
         return None
-    if view.permanent_view:
-        raise name_not_found(spark, table_name(view.permanent_view), has_builtin=True)
+    if view is None or view.is_by_permanent_view:
+        raise DeltaError.of("DELTA_UNSUPPORTED_SOURCE", operation=operation, view=quoted_path(name))
     if view.version is not None:
         raise DeltaError.of(
             "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION", path=view.root, version=view.version
