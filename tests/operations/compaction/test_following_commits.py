@@ -97,6 +97,7 @@ def test_new_files_get_the_vectors_of_the_old_ones(
     assert verify(spark, table_path, footers=True).is_clean
 
 
+@pytest.mark.full
 def test_several_commits_in_a_row(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +203,7 @@ def test_auto_compaction(
     assert stored(spark, table_path) == expected({4: None, 50: 0})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("limit", ["MAX_MOVED_FILES", "MAX_MOVED_ROWS"])
 def test_too_many_vectors_or_rows(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, limit: str
@@ -214,6 +216,7 @@ def test_too_many_vectors_or_rows(
     assert stored(spark, table_path) == expected({4: None})
 
 
+@pytest.mark.full
 def test_an_order_that_is_not_the_expected_one(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +233,7 @@ def test_an_order_that_is_not_the_expected_one(
     assert not unreferenced(table_path)
 
 
+@pytest.mark.full
 def test_an_optimize_that_never_comes_first(
     spark: SparkSession,
     table_path: str,
@@ -248,6 +252,7 @@ def test_an_optimize_that_never_comes_first(
     assert not unreferenced(table_path)
 
 
+@pytest.mark.full
 def test_a_purge_that_never_comes_first(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
