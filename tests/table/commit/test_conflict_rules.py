@@ -383,7 +383,8 @@ def test_rows_that_were_moved(only_rows, data_change):
     assert found(replace(reads, whole_table=True)) == ({added, read_again} if depends else set())
     assert found(replace(reads, row_ids=True)) >= {added}
     assert read_again in found(replace(reads, files=frozenset({("a", None)})))
-    assert Conflict.REMOVED_WHAT_IS_REMOVED in found(reads, "a")
+    assert read_again in found(reads, "a")
+    assert Conflict.REMOVED_WHAT_IS_REMOVED in found(ReadSet(only_rows=only_rows), "a")
 
 
 @pytest.mark.parametrize("conflict", Conflict)
