@@ -119,6 +119,7 @@ def test_several_commits_in_a_row(
     assert verify(spark, table_path, footers=True).is_clean
 
 
+@pytest.mark.full
 def test_no_row_of_a_new_file_is_left(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +329,7 @@ def random_schedule(
     return rows
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "seeds", [range(1), pytest.param(range(1, 30), marks=pytest.mark.slow)], ids=str
 )

@@ -119,6 +119,7 @@ def test_a_change_is_done_again_after_an_optimize(
         assert sorted({row["id"] for row in changes.collect()}) == touched
 
 
+@pytest.mark.full
 def test_rearrangements_in_a_row(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
