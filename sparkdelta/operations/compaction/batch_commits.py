@@ -99,15 +99,15 @@ class RewrittenBatch:
 
 @dataclass(frozen=True, eq=False)
 class BatchOutcome:
-    """The bins that were committed, and those that were not.
+    """The outcome of committing the bins of a batch.
 
     Attributes
     ----------
     committed
-        None if there are none.
+        The committed bins; None if there are none.
     left
-        The other bins with their files as of a later version, as far as it has them; None if there
-        are none that are worth rewriting.
+        The other bins, with the files of them that a later version still has; None if none is worth
+        rewriting.
     conflict
         The error of the last commit that came first, if any did.
     """
@@ -282,7 +282,7 @@ def _delete_unused(
 
 
 def _bins_in(batch: Batch, later: Snapshot) -> list[pa.Table]:
-    """Return the files of each bin as a later version has them, without those that it lacks."""
+    """Return the files of each bin that are live in a later version, as it describes them."""
     paths = batch.files.select(["path"])
     adds = later.add_files().join(arrow_frame(later.log.spark, paths), "path", "left_semi")
     table = read_table(

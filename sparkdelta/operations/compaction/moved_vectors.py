@@ -94,7 +94,7 @@ class CopiedBin:
         if any(file[NUM_RECORDS] is None or is_hidden(file["file"]) for file in files):
             return None
         copied = []
-        # As `NativeScan` groups files, and Spark sorts those of a group.
+        # `NativeScan` reads files without a vector first; Spark sorts each group by size.
         for file in sorted(files, key=lambda file: (file[VECTOR] is not None, -file["size"])):
             before, num_rows = file[VECTOR], file[NUM_RECORDS]
             num_rows -= 0 if before is None else before["cardinality"]

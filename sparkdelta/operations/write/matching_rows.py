@@ -72,86 +72,69 @@ def change_matching_rows(
     assigns
         True if rows get values of expressions.
     """
-    attempt = partial(
-        _changed,
-        where=where,
-        write=write,
-        operation=operation,
-        predicate=predicate,
-        names=names,
-        watch=watch,
-        assigns=assigns,
-    )
-    result, done = repeat_after_moves(snapshot, attempt)
+
+    def changed(
+        snapshot: Snapshot, repetitions: int
+    ) -> tuple[ChangeResult, CommittedTransaction | None]:
+        """Commit the changes of the rows of a version; None if there are none."""
+        spark, store = snapshot.log.spark, snapshot.log.store
+        needed = partial(
+            needed_settings, snapshot.configuration, path=snapshot.path, has_expressions=assigns
+        )
+        with (
+            engine_of(spark).write_session(needed) as session,
+            jobs_of(snapshot.path, snapshot.version),
+            staging(spark, store) as stage,
+        ):
+            transactions = session_transactions()
+            if are_committed(snapshot, transactions):
+                return ChangeResult(), None
+            matching = find_matching_rows(snapshot, where, stage, operation=operation, names=names)
+            modified = matching.modified
+            if not modified.num_files:
+                return ChangeResult(), None
+            watch.lap("scanTimeMs")
+            own, table = snapshot.in_session(session), unchanged_definition(snapshot)
+            with row_change_writer(session, own, table, modified) as writer:
+                written = write(matching, writer, stage)
+            watch.lap("rewriteTimeMs")
+            delta = RowDelta(
+                spark=spark,
+                store=store,
+                snapshot=snapshot,
+                change=table,
+                read=matching.read,
+                modified=modified,
+                new=written.new,
+                change_files=written.change_files,
+                transactions=transactions,
+                tags=writer.tags,
+            )
+            files = delta.file_metrics
+            metrics = {
+                **files,
+                "numCopiedRows": modified.num_copied_rows,
+                **{name: number for name, number in written.metrics.items() if number is not None},
+                **watch.metrics,
+            }
+            done = commit_delta(
+                delta, Operation(operation, {"predicate": predicate}, metrics=metrics)
+            )
+        result = ChangeResult(
+            version=done.version,
+            num_deleted_rows=written.metrics.get("numDeletedRows", 0),
+            num_updated_rows=written.metrics.get("numUpdatedRows") or 0,
+            num_copied_rows=modified.num_copied_rows,
+            num_added_files=files["numAddedFiles"],
+            num_removed_files=files["numRemovedFiles"],
+            num_deletion_vectors=files["numDeletionVectorsAdded"],
+            num_added_bytes=files["numAddedBytes"],
+            num_removed_bytes=files["numRemovedBytes"],
+            retries=done.attempts - 1 + repetitions,
+        )
+        return result, done
+
+    result, done = repeat_after_moves(snapshot, changed)
     if done is not None:
         run_commit_hooks(done, compacts=True)
     return replace(result, milliseconds=watch.total_ms)
-
-
-def _changed(
-    snapshot: Snapshot,
-    repetitions: int,
-    *,
-    where: str | Column | None,
-    write: Callable[[RowSelection, RowChangeWriter, Staging], WrittenChanges],
-    operation: str,
-    predicate: str,
-    names: RowNames,
-    watch: Stopwatch,
-    assigns: bool,
-) -> tuple[ChangeResult, CommittedTransaction | None]:
-    """Commit the changes of the rows of a version; None if there are none."""
-    spark, store = snapshot.log.spark, snapshot.log.store
-    needed = partial(
-        needed_settings, snapshot.configuration, path=snapshot.path, has_expressions=assigns
-    )
-    with (
-        engine_of(spark).write_session(needed) as session,
-        jobs_of(snapshot.path, snapshot.version),
-        staging(spark, store) as stage,
-    ):
-        transactions = session_transactions()
-        if are_committed(snapshot, transactions):
-            return ChangeResult(), None
-        matching = find_matching_rows(snapshot, where, stage, operation=operation, names=names)
-        modified = matching.modified
-        if not modified.num_files:
-            return ChangeResult(), None
-        watch.lap("scanTimeMs")
-        own, table = snapshot.in_session(session), unchanged_definition(snapshot)
-        with row_change_writer(session, own, table, modified) as writer:
-            written = write(matching, writer, stage)
-        watch.lap("rewriteTimeMs")
-        delta = RowDelta(
-            spark=spark,
-            store=store,
-            snapshot=snapshot,
-            change=table,
-            read=matching.read,
-            modified=modified,
-            new=written.new,
-            change_files=written.change_files,
-            transactions=transactions,
-            tags=writer.tags,
-        )
-        files = delta.file_metrics
-        metrics = {
-            **files,
-            "numCopiedRows": modified.num_copied_rows,
-            **{name: number for name, number in written.metrics.items() if number is not None},
-            **watch.metrics,
-        }
-        done = commit_delta(delta, Operation(operation, {"predicate": predicate}, metrics=metrics))
-    result = ChangeResult(
-        version=done.version,
-        num_deleted_rows=written.metrics.get("numDeletedRows", 0),
-        num_updated_rows=written.metrics.get("numUpdatedRows") or 0,
-        num_copied_rows=modified.num_copied_rows,
-        num_added_files=files["numAddedFiles"],
-        num_removed_files=files["numRemovedFiles"],
-        num_deletion_vectors=files["numDeletionVectorsAdded"],
-        num_added_bytes=files["numAddedBytes"],
-        num_removed_bytes=files["numRemovedBytes"],
-        retries=done.attempts - 1 + repetitions,
-    )
-    return result, done

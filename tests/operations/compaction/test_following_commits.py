@@ -148,7 +148,7 @@ def test_files_that_are_rewritten_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
     arguments: dict[str, Any],
 ) -> None:
-    """Without vectors: the other partition is committed, and what is left of this one next."""
+    """OPTIMIZE first commits the partition that stayed the same, then rewrites the changed one."""
     table = create(spark, table_path, {})
     meanwhile(monkeypatch, lambda: table.delete("id = 2"))
     done = optimize(spark, table_path, **arguments)
@@ -348,7 +348,7 @@ def test_random_schedules(
 def test_threads_that_optimize_and_change_rows(
     spark: SparkSession, table_path: str, seed: int
 ) -> None:
-    """No commit conflicts with those that move rows, nor do these with any."""
+    """Commits that move rows and commits of other threads do not conflict."""
     chance = random.Random(f"threads {seed}")
     properties = dict.fromkeys(SWITCHES[seed:], "true")
     listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())

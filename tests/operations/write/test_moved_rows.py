@@ -138,7 +138,7 @@ def test_rearrangements_in_a_row(
 def test_a_large_commit_that_moves_rows(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark compares it, and tells that it changes no rows."""
+    """A Spark job finds out that a commit too large for the driver changes no rows."""
     monkeypatch.setattr(spark_conflict_detection, "DRIVER_LOG_BYTES", 0)
     table = create(spark, table_path, VECTORS)
     meanwhile(monkeypatch, lambda: optimize(spark, table_path))

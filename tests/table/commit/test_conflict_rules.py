@@ -305,7 +305,7 @@ def test_removed_files(spelling):
     ],
 )
 def test_a_file_that_is_removed_twice(files, conflict):
-    """An operation that reads files has read those that it removes."""
+    """A file that both writers remove is DELETE_READ if this one reads files."""
     case = Case(StagedActions(removes=(remove("a"),)), files)
     assert findings_of(case, removes=(remove("a"),)) == {conflict: "a"}
 
