@@ -508,6 +508,15 @@ DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST 42703 SchemaError IllegalArgument
 DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS KD00D SchemaError Analysis
     Cannot order rows by [{columns}], because files have no statistics of these columns, so that no
     query could skip one. Set delta.dataSkippingStatsColumns to have them.
+DELTA_OPERATION_NOT_SUPPORTED_FOR_DATATYPES 0AKDC SchemaError Analysis
+    {operation} is not supported for the columns [{columns}]: values of GEOMETRY and GEOGRAPHY have
+    no order, no literals and no bounds. Leave these columns out.
+DELTA_GEOSPATIAL_SRID_NOT_SUPPORTED 0AKDC SchemaError Analysis
+    Nothing was written: a column of {data_type} could have values of several coordinate systems,
+    which data files cannot store. Declare one, such as GEOMETRY(4326).
+DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE 0AKDE ProtocolError Analysis
+    Cannot drop the feature geospatial: the columns [{columns}] have geometry or geography types.
+    Drop these columns first.
 DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS 42711 SchemaError
     The table cannot have both columns named {columns} and the change data feed, which adds columns
     of these names. Rename or drop the columns.

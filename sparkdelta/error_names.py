@@ -343,6 +343,12 @@ DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST
     columnName={column}
 DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
     cols=[{columns}] zorderColStatKey=spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled
+DELTA_OPERATION_NOT_SUPPORTED_FOR_DATATYPES
+    operation={operation} dataTypeList={columns:bracketed_list}
+DELTA_GEOSPATIAL_SRID_NOT_SUPPORTED
+    srid=-1
+DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE
+    colNames={columns}
 DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS
     columnList=[{columns}]
 DELTA_DUPLICATE_COLUMNS_FOUND = COLUMN_ALREADY_EXISTS 42711 | CREATE REPLACE ALTER

@@ -58,7 +58,6 @@ UNSUPPORTED = (
 # Cases marked `allow_unsupported` that are refused; all others have to be read.
 REFUSED_AS_UNSUPPORTED: Mapping[str, str] = {
     "krs-type-widening": "byte to decimal(4,1) is no change that type widening allows",
-    "krs-table-with-geo": "geometry and geography are not types of the protocol's newest text",
 }
 
 # Verified reads of such cases; the versions before the change are read.

@@ -58,7 +58,6 @@ _TABLES = "test_deltatable.DeltaTableTests"
 _RAISED_IN_JVM = "it raises exceptions of classes in delta-spark's JAR"
 _CONVERTED_FROM_JVM = "PySpark converts exceptions of classes in delta-spark's JAR"
 EXCLUDED: Mapping[str, str] = {
-    f"{_TABLES}.test_create_table_geo_types": "the types are not in the protocol",
     f"{_TABLES}.test_dropFeatureSupport": "the features exist only in delta-spark's own tests",
     f"{_TABLES}.test_verify_paritionedBy_compatibility": "it calls classes in delta-spark's JAR",
     "test_exceptions.DeltaExceptionTests": _RAISED_IN_JVM,

@@ -303,7 +303,7 @@ FEATURES: dict[TableFeature, FeatureRules] = {
         writable=frozenset((Writing.LOG_FILES, Writing.COMMIT)),
         reason="through its catalog, which does the maintenance",
     ),
-    TableFeature.GEOSPATIAL: _unreadable("geospatial-dev", reason=_NOT_IN_PROTOCOL),
+    TableFeature.GEOSPATIAL: _reader("geospatial-dev", drop=Drop()),
     TableFeature.ADAPTIVE_METADATA: _unreadable(reason=_NOT_IN_PROTOCOL),
     TableFeature.REDIRECT_READER_WRITER: _unreadable(reason=_NOT_IN_PROTOCOL),
 }

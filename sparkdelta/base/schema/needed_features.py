@@ -14,11 +14,13 @@ from pyspark.sql.types import DataType, StructType, TimestampNTZType, VariantTyp
 
 from sparkdelta.base.protocol.protocol_upgrades import metadata_features
 from sparkdelta.base.protocol.table_features import TableFeature
+from sparkdelta.base.schema.spatial_types import SPATIAL_TYPES
 from sparkdelta.base.schema.type_folds import fields_within, types_within
 
-_TYPE_FEATURES = {
+_TYPE_FEATURES: dict[type[DataType], TableFeature] = {
     TimestampNTZType: TableFeature.TIMESTAMP_NTZ,
     VariantType: TableFeature.VARIANT_TYPE,
+    **dict.fromkeys(SPATIAL_TYPES, TableFeature.GEOSPATIAL),
 }
 
 

@@ -38,6 +38,7 @@ from pyspark.sql.types import (
 
 from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.schema.moment_texts import date_text
+from sparkdelta.base.schema.spatial_types import is_spatial
 from sparkdelta.base.schema.sql_text import text_literal, type_text
 from sparkdelta.base.schema.table_schema import as_nullable, field_named, quoted
 from sparkdelta.base.schema.type_folds import parts_together
@@ -96,7 +97,7 @@ def can_assign(given: DataType, wanted: DataType) -> bool:
     if inner := parts_together(given, wanted):
         return all(can_assign(source, target) for _, source, target in inner)
     if isinstance(wanted, StringType):
-        return isinstance(given, AtomicType)
+        return isinstance(given, AtomicType) and not is_spatial(given)
     return any(
         isinstance(given, kind) and isinstance(wanted, kind)
         for kind in (NumericType, _DATETIME_TYPES)

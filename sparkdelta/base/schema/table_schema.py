@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 )
 
 from sparkdelta.base.protocol.column_names import name_key
+from sparkdelta.base.schema.spatial_types import as_spark_spells, is_unreadable
 from sparkdelta.base.schema.type_folds import parts, transformed, types_within, with_parts
 from sparkdelta.exceptions import DeltaError
 
@@ -39,7 +40,7 @@ _RESERVED_NAMES = ("_tmp_metadata_row_index",)
 PICKLED_CLASS = "serializedClass"
 """The key of a pickled class in a user-defined type; others name a class that can be imported."""
 
-_UNREADABLE_TYPES = ("geometry", "geography", "interval", "timestamp_nanos", "timestampNanos")
+_UNREADABLE_TYPES = ("interval", "timestamp_nanos", "timestampNanos")
 _MALFORMED = (
     ValueError, KeyError, TypeError, AttributeError, RecursionError, ImportError, PySparkException,
     AssertionError,  # of PySpark 4.0.0 about a type that it does not know
@@ -51,7 +52,8 @@ def parse_table_schema(schema_string: str | None, *, path: str) -> StructType:
     if not schema_string:
         raise DeltaError.of("DELTA_SCHEMA_NOT_SET", path=path)
     try:
-        document = json.loads(schema_string)
+        has_geography = "geography(" in schema_string
+        document = json.loads(schema_string, object_hook=as_spark_spells if has_geography else None)
         _reject_unreadable(document, "")
         schema = StructType.fromJson(document)
     except DeltaError:
@@ -76,7 +78,7 @@ def check_not_reserved(name: str) -> None:
 def _reject_unreadable(document: Any, column: str) -> None:
     """Raise for the column of an unsupported type, which Spark's parser would not name."""
     if isinstance(document, str):
-        if document.startswith(_UNREADABLE_TYPES):
+        if document.startswith(_UNREADABLE_TYPES) or is_unreadable(document):
             raise DeltaError.of("DELTA_UNSUPPORTED_DATA_TYPES", column=column, data_type=document)
         return
     if PICKLED_CLASS in document:  # PySpark would run it

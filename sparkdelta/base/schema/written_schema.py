@@ -40,6 +40,7 @@ from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR, OtherTypeError, declared_type
+from sparkdelta.base.schema.spatial_types import SPATIAL_TYPES, check_fixed_system
 from sparkdelta.base.schema.store_assignment import StoreAssignment, can_store
 from sparkdelta.base.schema.table_schema import (
     PICKLED_CLASS,
@@ -56,7 +57,7 @@ _INVALID_CHARACTERS = set(" ,;{}()\n\t=")
 _WRITABLE = (
     BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType,
     LongType, NullType, ShortType, StringType, TimestampNTZType, TimestampType,
-    VariantType,
+    VariantType, *SPATIAL_TYPES,
 )  # fmt: skip
 
 
@@ -83,6 +84,7 @@ def check_columns(schema: StructType, *, any_names: bool = False) -> None:
                 column=".".join(path),
                 data_type=data_type.simpleString(),
             )
+        check_fixed_system(data_type)
 
 
 def check_collations(schema: StructType, protocol: Protocol) -> None:
@@ -133,7 +135,7 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
                 "DELTA_INVALID_PARTITION_COLUMN", column=name, problem="it is listed more than once"
             )
         if not isinstance(field.dataType, AtomicType) or isinstance(
-            field.dataType, BinaryType | VariantType
+            field.dataType, (BinaryType, VariantType, *SPATIAL_TYPES)
         ):
             problem = (
                 f"its type {field.dataType.simpleString()} is not allowed for partition columns"

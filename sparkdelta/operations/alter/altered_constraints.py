@@ -21,7 +21,7 @@ from sparkdelta.table.definition.alteration import Alteration, alteration, with_
 from sparkdelta.table.definition.definition_change import DefinitionChange
 from sparkdelta.table.definition.rule_expressions import check_expressions
 from sparkdelta.table.log.table_configuration import TableConfiguration
-from sparkdelta.table.rows.conformed_row_frames import is_not_true
+from sparkdelta.table.rows.conformed_row_frames import is_not_true, row_text
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 MAX_SHOWN_ROWS = 3
@@ -76,7 +76,7 @@ def _check_rows(snapshot: Snapshot, expression: str) -> None:
     count = count_rows(violating, what="number of rows that violate a constraint")
     if not count:
         return
-    row = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+    row = row_text(snapshot.schema)
     some = violating.select(F.left(row, F.lit(_MAX_ROW_LENGTH)).alias("row")).limit(MAX_SHOWN_ROWS)
     rows = read_rows(some, what="rows that violate a constraint", bound=MAX_SHOWN_ROWS)
     raise DeltaError.of(

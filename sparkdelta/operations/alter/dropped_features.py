@@ -21,6 +21,7 @@ from sparkdelta.base.protocol.settable_properties import CONSTRAINT, PREFIX
 from sparkdelta.base.protocol.table_features import is_supported, supported_features
 from sparkdelta.base.protocol.table_properties import PROTECTED_VERSION
 from sparkdelta.base.schema.column_mapping import COLUMN_ID
+from sparkdelta.base.schema.spatial_types import has_spatial
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
 from sparkdelta.base.spark.driver import has_rows, read_rows
@@ -96,6 +97,9 @@ def checked_drop(snapshot: Snapshot, name: str, *, truncates_history: bool) -> T
     )
     if feature is TableFeature.CHECK_CONSTRAINTS and constraints:
         raise DeltaError.of("DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE", constraints=constraints)
+    spatial = tuple(f.name for f in table.schema.fields if has_spatial(f.dataType))
+    if feature is TableFeature.GEOSPATIAL and spatial:
+        raise DeltaError.of("DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE", columns=spatial)
     return feature
 
 

@@ -150,8 +150,8 @@ def _net_changes(
     fields = rows.schema.fields[: len(names)]
     incomparable = incomparable_columns(fields)
     if incomparable:
-        problem = f"values of type VARIANT cannot be compared ({', '.join(incomparable)}); name "
-        problem += "the other columns in columns"
+        problem = f"values of {', '.join(incomparable)} cannot be compared; name the other columns "
+        problem += "in columns"
         raise InvalidArgumentError(argument="net", problem=problem)
     if by_row_id:
         return changed_by_row_id(rows.withColumnRenamed("row_id", ROW_ID), fields)

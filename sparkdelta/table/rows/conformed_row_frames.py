@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from sparkdelta.base.schema.row_checks import SHOWN, forbidden_values
+from sparkdelta.base.schema.spatial_types import has_spatial
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.store_assignment import StoreAssignment, assigned
 from sparkdelta.base.schema.table_constraints import Identity, RowRules
@@ -265,7 +266,7 @@ def _violations(
     """Yield the violation of each rule, constraints first, as delta-spark checks them."""
     for constraint in rules.constraints:
         condition = F.expr(constraint.expression)
-        yield _violation(is_not_true(condition), constraint.name, constraint.expression)
+        yield _violation(schema, is_not_true(condition), constraint.name, constraint.expression)
     for forbidden in forbidden_values(schema, path=path):
         yield _Violation(F.expr(forbidden.condition), forbidden.error, F.expr(forbidden.shown))
     types = {field.name: field.dataType for field in schema.fields}
@@ -274,18 +275,25 @@ def _violations(
             wanted = _cast(expression, types[name])
             wanted = _empty_to_null(wanted) if name in text_partitions else wanted
             yield _violation(
+                schema,
                 F.expr(f"NOT ({quoted(name)} <=> {wanted})"),
                 "Generated Column",
                 f"{quoted(name)} <=> {expression}",
             )
 
 
-def _violation(condition: Column, name: str, expression: str) -> _Violation:
+def _violation(schema: StructType, condition: Column, name: str, expression: str) -> _Violation:
     text = " ".join(expression.split())
     error = DeltaError.of(
         "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", constraint=name, expression=text, row=SHOWN
     )
-    return _Violation(condition, error, F.to_json(F.struct("*"), {"ignoreNullFields": "false"}))
+    return _Violation(condition, error, row_text(schema))
+
+
+def row_text(schema: StructType) -> Column:
+    """Return a row as JSON for errors, without the columns that Spark cannot write as JSON."""
+    names = [quoted(field.name) for field in schema.fields if not has_spatial(field.dataType)]
+    return F.to_json(F.struct(*names), {"ignoreNullFields": "false"})
 
 
 def is_not_true(condition: Column) -> Column:

@@ -121,10 +121,11 @@ def test_a_feature_of_the_readers_list_alone_is_tolerated():
 
 
 def test_all_missing_features_are_named():
-    protocol = tables("deletionVectors", "newThing", "DeletionVectors", "geospatial", "newThing")
+    preview = "adaptiveMetadata-preview"
+    protocol = tables("deletionVectors", "newThing", "DeletionVectors", preview, "newThing")
     with raises("DELTA_UNSUPPORTED_FEATURES_FOR_READ") as caught:
         check_readable(protocol, path="/t")
-    assert caught.value.features == ("newThing", "DeletionVectors", "geospatial")
+    assert caught.value.features == ("newThing", "DeletionVectors", preview)
     assert caught.value.path == "/t"
 
 
@@ -255,7 +256,7 @@ def test_every_feature_that_cannot_be_written_is_named():
     assert raised.value.error_class == "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE"
 
 
-@pytest.mark.parametrize("name", ["redirectReaderWriter-preview", "geospatial", "x"])
+@pytest.mark.parametrize("name", ["redirectReaderWriter-preview", "adaptiveMetadata-preview", "x"])
 def test_unreadable_tables_cannot_be_written(name):
     with raises("DELTA_UNSUPPORTED_FEATURES_FOR_READ"):
         check_writable(tables(name), path="/t")
@@ -293,7 +294,7 @@ NO_OBSTACLE = [
     "v2Checkpoint", "vacuumProtocolCheck", "typeWidening", "domainMetadata", "inCommitTimestamp",
     "checkpointProtection", "clustering", "rowTracking", "variantType", "variantShredding",
     "icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "materializePartitionColumns",
-    "collations", "catalogManaged",
+    "collations", "catalogManaged", "geospatial",
 ]  # fmt: skip
 
 
