@@ -27,6 +27,7 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.exceptions import (
     ColumnNotFoundError,
+    DeltaConcurrentModificationException,
     DeltaError,
     MetadataChangedException,
 )
@@ -107,9 +108,8 @@ def _write(
 ) -> WriteResult:
     start = time.monotonic_ns()
     root, spark = store.table_root, rows.sparkSession
-    reads_table = False
+    reads_table, snapshot = False, find_snapshot(spark, store)
     for rewrites in range(_MAX_REWRITES + 1):
-        snapshot = find_snapshot(spark, store)
         if snapshot is None:
             if not rewrites:
                 warn_of_other_files(store)
@@ -124,9 +124,16 @@ def _write(
             try:
                 with jobs_of(root, None if snapshot is None else snapshot.version):
                     files, done = attempt.in_session(session).commit(rows)
-            except MetadataChangedException:
-                # Another write may have used the same identity values, which the files have.
-                if not attempt.matched.identities or rewrites == _MAX_REWRITES or reads_table:
+            except DeltaConcurrentModificationException as error:
+                if rewrites == _MAX_REWRITES or reads_table:
+                    raise
+                if error.only_moved_rows and snapshot is not None:
+                    # Not the latest version: a commit after this may conflict in another way.
+                    snapshot = snapshot.advanced_to(error.version)
+                elif isinstance(error, MetadataChangedException) and attempt.matched.identities:
+                    # Another write may have used the same identity values, which the files have.
+                    snapshot = find_snapshot(spark, store)
+                else:
                     raise
                 continue
             run_commit_hooks(done, compacts=True)
@@ -312,7 +319,7 @@ class _Attempt:
             return replaced.modified, replaced.read
         if snapshot is None or not self.overwrites:
             return NO_FILES, ReadSet()
-        adds, read = snapshot.add_files(), ReadSet(whole_table=True)
+        adds, read = snapshot.add_files(), ReadSet(whole_table=True, only_rows=True)
         if self.options.is_dynamic and snapshot.configuration.partition_fields:
             adds, read = files_of_same_partitions(snapshot, files.adds)
         data_change = self.options.data_change

@@ -148,7 +148,7 @@ def files_of_same_partitions(snapshot: Snapshot, adds: DataFrame) -> tuple[DataF
         is_same = is_same & own.eqNullSafe(new)
     removed = snapshot.add_files().join(F.broadcast(values), is_same, "left_semi")
     predicates = _partition_predicates(snapshot, texts)
-    read = ReadSet(whole_table=True) if predicates is None else ReadSet(predicates=predicates)
+    read = ReadSet(whole_table=predicates is None, predicates=predicates or (), only_rows=True)
     return removed, read
 
 

@@ -119,6 +119,47 @@ def test_a_change_is_done_again_after_an_optimize(
         assert sorted({row["id"] for row in changes.collect()}) == touched
 
 
+OVERWRITES: dict[str, dict[str, Any]] = {
+    "everything": {},
+    "where": {"replace_where": "part = 1 AND id < 5"},
+    "partitions": {"partition_overwrite_mode": "dynamic"},
+}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=() if k == "where" else pytest.mark.full) for k in OVERWRITES]
+)
+def test_an_overwrite_is_done_again_after_an_optimize(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """It replaces the rows of the version before it, wherever these are."""
+    create(spark, table_path, ALL)
+    rows = spark.sql("SELECT 1L AS id, 1L AS part, 9L AS v")
+    meanwhile(monkeypatch, lambda: optimize(spark, table_path))
+    done = write_delta(rows, table_path, mode="overwrite", **OVERWRITES[kind])
+    assert (done.version, done.retries) == (2, 1)
+    gone = {"everything": range(ROWS), "where": (1, 3), "partitions": range(1, ROWS, 2)}
+    assert stored(spark, table_path) == expected({**dict.fromkeys(gone[kind]), 1: 9})
+    assert not unreferenced(table_path)
+    assert verify(spark, table_path, footers=True).is_clean
+
+
+@pytest.mark.full
+def test_an_overwrite_still_conflicts_with_new_rows(
+    spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(spark, table_path, VECTORS)
+    rows = spark.sql("SELECT 1L AS id, 1L AS part, 9L AS v")
+
+    def others() -> None:
+        optimize(spark, table_path)
+        write_delta(rows, table_path, mode="append")
+
+    meanwhile(monkeypatch, others)
+    with pytest.raises(ConcurrentAppendException):
+        write_delta(rows, table_path, mode="overwrite", replace_where="part = 1")
+
+
 @pytest.mark.full
 def test_rearrangements_in_a_row(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
