@@ -32,7 +32,7 @@ SPATIAL_TYPES: tuple[type[DataType], ...] = (
 """The classes of the types; none before Spark 4.2."""
 
 _UNKNOWN = (PySparkException,)
-"""What PySpark raises for a coordinate system or an algorithm that it lacks."""
+"""The errors of PySpark about a coordinate system or an algorithm that it lacks."""
 
 
 def as_spark_spells(part: dict[str, Any]) -> dict[str, Any]:

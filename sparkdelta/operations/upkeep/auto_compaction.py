@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column
@@ -34,10 +34,44 @@ COMPACTED_FILE_SIZE = 128 << 20
 """The size of new files in bytes, unless the table has one; files of less than half are small."""
 
 
-def auto_compact(
-    done: CommittedTransaction, after_commit: Callable[[CommittedTransaction], None]
-) -> None:
-    """Compact the partitions that a commit added files to and that have many small files.
+@dataclass(frozen=True, slots=True)
+class AutoCompaction:
+    """Partitions to be compacted where they have many small files.
+
+    Attributes
+    ----------
+    done
+        The commit whose version is compacted.
+    partitions
+        The partition values of the files that were added; None if they are not known.
+    """
+
+    done: CommittedTransaction
+    partitions: frozenset[tuple[str | None, ...]] | None
+
+    def joined(self, later: AutoCompaction) -> AutoCompaction:
+        """Return the compaction after a later commit in place of two."""
+        if self.partitions is None or later.partitions is None:
+            return AutoCompaction(later.done, None)
+        return AutoCompaction(later.done, self.partitions | later.partitions)
+
+
+def due_compaction(done: CommittedTransaction) -> AutoCompaction | None:
+    """Return the compaction of the partitions that a commit added files to; None if the table does
+    not ask for it.
+    """
+    if not compacts_after_commits(done.properties):
+        return None
+    snapshot = done.snapshot
+    if not allows(snapshot.protocol, Writing.MAINTENANCE):
+        return None
+    keys = [key for key, _ in snapshot.configuration.partition_keys]
+    partitions = None if done.lines is None else _partitions(done.lines, keys)
+    return AutoCompaction(done, partitions) if partitions is None or partitions else None
+
+
+def auto_compact(due: AutoCompaction, after_commit: Callable[[CommittedTransaction], None]) -> None:
+    """Compact the partitions that have many small files.
 
     The new files of a clustered table become a Z-cube; existing ones stay as they are.
 
@@ -46,15 +80,8 @@ def auto_compact(
     after_commit
         The maintenance that follows each commit of the compaction.
     """
-    if not compacts_after_commits(done.properties):
-        return
-    snapshot = done.snapshot
-    if not allows(snapshot.protocol, Writing.MAINTENANCE):
-        return
+    done, touched, snapshot = due.done, due.partitions, due.done.snapshot
     keys = [key for key, _ in snapshot.configuration.partition_keys]
-    touched = None if done.lines is None else _partitions(done.lines, keys)
-    if touched is not None and not touched:
-        return
     size = declared_file_size(done.properties) or COMPACTED_FILE_SIZE
     small_size = max(1, size // 2)
     request = OptimizeRequest(
@@ -86,14 +113,14 @@ def auto_compact(
     optimize_files(snapshot, adds, request, after_commit)
 
 
-def _partitions(lines: bytes, keys: Collection[str]) -> set[tuple[str | None, ...]]:
+def _partitions(lines: bytes, keys: Collection[str]) -> frozenset[tuple[str | None, ...]]:
     """Return the partition values of the files that a commit adds with new rows."""
     adds = (json.loads(line).get("add") for line in lines.splitlines() if line)
-    return {
+    return frozenset(
         tuple(add["partitionValues"].get(key) for key in keys)
         for add in adds
         if add is not None and add.get("dataChange", True)
-    }
+    )
 
 
 def _values(keys: Collection[str]) -> list[Column]:

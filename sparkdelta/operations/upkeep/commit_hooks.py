@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from functools import partial
 
 from sparkdelta.base.protocol.manifest_files import ENABLE_MANIFESTS, touched_partitions
 from sparkdelta.base.protocol.table_features import Writing, allows
 from sparkdelta.base.protocol.table_properties import (
+    COMPACTION_IN_BACKGROUND,
     checkpoint_interval,
     compaction_interval,
     is_off,
@@ -25,7 +28,12 @@ from sparkdelta.base.protocol.table_properties import (
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.operations.checkpoint.checkpoint_writing import checkpoint_table
-from sparkdelta.operations.upkeep.auto_compaction import auto_compact
+from sparkdelta.operations.upkeep.auto_compaction import (
+    AutoCompaction,
+    auto_compact,
+    due_compaction,
+)
+from sparkdelta.operations.upkeep.background_thread import BackgroundThread
 from sparkdelta.operations.upkeep.catalog_entries import describe_committed_table
 from sparkdelta.operations.upkeep.checksum_chain import add_checksum_of_commit
 from sparkdelta.operations.upkeep.checksum_writing import add_version_checksum
@@ -60,20 +68,42 @@ def run_commit_hooks(done: CommittedTransaction, *, compacts: bool = False) -> N
         **({"auto compaction": _compact_files} if compacts else {}),
     }
     for what, step in steps.items():
-        try:
-            with jobs_of(done.store.table_root, done.version):
-                step(done)
-        except BaseException as error:
-            _LOGGER.warning(
-                "Version %s of %s was committed, but its %s failed: %s",
-                done.version, done.store.table_root, what, error,
-            )  # fmt: skip
-            if not isinstance(error, Exception):
-                raise
+        _run_step(done, what, partial(step, done))
+
+
+def _run_step(done: CommittedTransaction, what: str, step: Callable[[], None]) -> None:
+    try:
+        with jobs_of(done.store.table_root, done.version):
+            step()
+    except BaseException as error:
+        _LOGGER.warning(
+            "Version %s of %s was committed, but its %s failed: %s",
+            done.version, done.store.table_root, what, error,
+        )  # fmt: skip
+        if not isinstance(error, Exception):
+            raise
 
 
 def _compact_files(done: CommittedTransaction) -> None:
-    auto_compact(done, run_commit_hooks)
+    due = due_compaction(done)
+    if due is None:
+        return
+    if is_on(done.properties, COMPACTION_IN_BACKGROUND):
+        BACKGROUND.add(done.store.table_root, due)
+    else:
+        auto_compact(due, run_commit_hooks)
+
+
+def _compact_in_background(due: AutoCompaction) -> None:
+    compact = partial(auto_compact, due, run_commit_hooks)
+    _run_step(due.done, "auto compaction in the background", compact)
+
+
+BACKGROUND = BackgroundThread(
+    "sparkdelta auto compaction", _compact_in_background, AutoCompaction.joined
+)
+"""The thread that compacts tables with `sparkdelta.autoCompactInBackground`. Where it fails, or
+Spark is stopped before, the next commit of the table compacts it."""
 
 
 def _write_checksum(done: CommittedTransaction) -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
-from sparkdelta.base.protocol.table_properties import compacts_after_commits
+from sparkdelta.base.protocol.table_properties import (
+    COMPACTION_IN_BACKGROUND,
+    compacts_after_commits,
+)
 from sparkdelta.operations.upkeep import auto_compaction
+from sparkdelta.operations.upkeep.commit_hooks import BACKGROUND
 
 ON = {"delta.autoOptimize.autoCompact": "true"}
 
@@ -92,3 +99,61 @@ def test_values_of_the_property(value: str) -> None:
     assert compacts_after_commits({"delta.autoOptimize": "true"})
     assert not compacts_after_commits({"delta.autoOptimize.autoCompact": "false"})
     assert not compacts_after_commits({})
+
+
+@pytest.mark.full
+def test_a_compaction_in_the_background(
+    spark: SparkSession,
+    table_path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The writer does not wait for it; what fails is warned of, and done after the next commit."""
+    monkeypatch.setattr(auto_compaction, "MIN_SMALL_FILES", 3)
+    free, optimize_files = Event(), auto_compaction.optimize_files
+
+    def waits(*arguments: Any) -> Any:
+        assert free.wait(300)
+        return optimize_files(*arguments)
+
+    monkeypatch.setattr(auto_compaction, "optimize_files", waits)
+    asked = {**ON, COMPACTION_IN_BACKGROUND: "true"}
+    append(spark, table_path, "'a'", properties=asked)
+    for part in ("'a'", "'a'", "'b'", "'b'", "'b'"):
+        append(spark, table_path, part)
+    assert {name for name, _ in operations(table_path)} == {"WRITE"}
+    free.set()
+    BACKGROUND.wait()
+    assert [name for name, _ in operations(table_path)[6:]] == ["OPTIMIZE", "OPTIMIZE"]
+    assert load_snapshot(spark, table_path).add_files().count() == 2
+
+    def fails(*arguments: Any) -> None:
+        raise RuntimeError("no space left")
+
+    monkeypatch.setattr(auto_compaction, "optimize_files", fails)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            append(spark, table_path, "'b'")
+        BACKGROUND.wait()
+    assert "its auto compaction in the background failed: no space left" in caplog.text
+    monkeypatch.setattr(auto_compaction, "optimize_files", optimize_files)
+    append(spark, table_path, "'b'")
+    BACKGROUND.wait()
+    assert load_snapshot(spark, table_path).add_files().count() == 2
+    assert read_delta(spark, table_path).count() == 27
+
+
+@pytest.mark.slow
+def test_a_process_ends_after_its_compactions(table_path: str) -> None:
+    program = (
+        "from pyspark.sql import SparkSession\n"
+        "from sparkdelta import write_delta\n"
+        "from sparkdelta.operations.upkeep import auto_compaction\n"
+        "auto_compaction.MIN_SMALL_FILES = 3\n"
+        "spark = SparkSession.builder.master('local[2]').getOrCreate()\n"
+        "for _ in range(3):\n"
+        f"    write_delta(spark.range(1), {table_path!r}, mode='append', properties="
+        f"{ {**ON, COMPACTION_IN_BACKGROUND: 'true'}!r} if not _ else None)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+    assert [name for name, _ in operations(table_path)] == ["WRITE"] * 3 + ["OPTIMIZE"]
