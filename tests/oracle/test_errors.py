@@ -177,6 +177,7 @@ MERGE INTO er_ch t USING (SELECT 1 AS k) ON id = k WHEN MATCHED THEN UPDATE SET 
 SELECT * FROM table_changes('er_q', 0)
 SELECT * FROM table_changes('er_missing', 0)
 SELECT * FROM table_changes('er_f', 'x')
+SELECT * FROM table_changes_by_path('/er/missing', 0)
 """  # noqa: E501 - statements
 Fault = Callable[[SparkSession, str], Any]
 

@@ -393,6 +393,7 @@ def test_refused_statements_change_nothing(enabled: SparkSession, table_path: st
     for text in (
         f"DELETE FROM {t} WHERE id IN (SELECT id FROM range(1))",
         f"MERGE INTO {t} t USING {t} s ON t.id = (SELECT 1) WHEN MATCHED THEN DELETE",
+        f"ALTER TABLE {t} ADD CONSTRAINT c CHECK (id IN (SELECT id FROM {t}))",
     ):
         with raises("DELTA_UNSUPPORTED_SUBQUERY"):
             sql(text)
@@ -409,6 +410,8 @@ def test_refused_statements_change_nothing(enabled: SparkSession, table_path: st
         ),
         (f"SELECT * FROM {t} TIMESTAMP AS OF rand()", "DELTA_TIMESTAMP_INVALID"),
         ("ALTER TABLE sd_missing DROP FEATURE deletionVectors", TableNotFoundError),
+        (f"CREATE INDEX i ON {t} (id)", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"),
+        (f"DROP INDEX IF EXISTS i ON {t}", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"),
     ):  # fmt: skip
         with raises(error):
             sql(text)

@@ -111,11 +111,17 @@ def _unset_properties(table: StatementTable, names: list[str], *, if_exists: boo
     _alter(table).unset_properties(names, if_exists=ignores_missing)
 
 
+def _condition(parser: Parser) -> str:
+    [inner] = parser.enclosed(parser.of_rows)
+    return inner
+
+
 @statement(
     "ADD CONSTRAINT",
-    line="name:word CHECK check:in_parentheses",
+    line="name:word CHECK check",
     rules=_CLAUSES,
     only_delta=True,
+    check=_condition,
 )
 def _add_constraint(table: StatementTable, name: str, check: str) -> None:
     _alter(table).add_constraint(name, check)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -52,6 +53,20 @@ def _load_data(parser: Parser) -> NoReturn:
 
 
 STATEMENTS["LOAD DATA"] = _load_data
+
+
+def _index(parser: Parser, statement: str) -> NoReturn:
+    parser.accept("IF NOT EXISTS")
+    parser.accept("IF EXISTS")
+    parser.word()
+    parser.expect("ON")
+    parser.accept("TABLE")
+    parser.table()
+    raise no_v2_command(statement)
+
+
+for _statement in ("CREATE INDEX", "DROP INDEX"):
+    STATEMENTS[_statement] = partial(_index, statement=_statement)
 
 
 @statement("DESCRIBE|DESC HISTORY", line="table [LIMIT limit:number]", only_delta=True)

@@ -22,7 +22,7 @@ from sparkdelta.base.spark.enabled_sessions import sparks_own
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.spark_builders import builders_of
 from sparkdelta.base.spark.spark_engine import engine_of
-from sparkdelta.exceptions import DeltaError, InvalidArgumentError
+from sparkdelta.exceptions import DeltaError, InvalidArgumentError, TableNotFoundError
 from sparkdelta.sql.grammar.parser import Name, syntax_error
 from sparkdelta.sql.grammar.relations import Relation, common_names, relations
 from sparkdelta.sql.grammar.row_conditions import row_conditions
@@ -305,7 +305,10 @@ class SparkSql:
                 if error.error_class == "DELTA_TIMESTAMP_INVALID":
                     error.named("DELTA_TIMESTAMP_INVALID", expr=bound.text)
                 raise
-        return read_changes(self.user or self.spark, path, **found)
+        try:
+            return read_changes(self.user or self.spark, path, **found)
+        except TableNotFoundError as error:
+            raise error.named("DELTA_MISSING_DELTA_TABLE", tableName=quoted(place.text)) from None
 
     def _no_changes(self, name: Name) -> DeltaError:
         """Return the error of ``table_changes`` of a name that is not of a Delta table."""
