@@ -308,7 +308,7 @@ class SparkSql:
         try:
             return read_changes(self.user or self.spark, path, **found)
         except TableNotFoundError as error:
-            raise error.named("DELTA_MISSING_DELTA_TABLE", tableName=quoted(place.text)) from None
+            raise error.named("DELTA_MISSING_DELTA_TABLE", path=place.text) from None
 
     def _no_changes(self, name: Name) -> DeltaError:
         """Return the error of ``table_changes`` of a name that is not of a Delta table."""
