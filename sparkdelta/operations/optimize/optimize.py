@@ -125,7 +125,7 @@ def optimize(
     NonPartitionColumnReferenceError, DELTA_CLUSTERING_WITH_PARTITION_PREDICATE
         `where` uses another column, or the table is clustered.
     DELTA_ZORDERING_ON_PARTITION_COLUMN, DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST,
-    DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
+    DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS, DELTA_OPERATION_NOT_SUPPORTED_FOR_DATATYPES
         Rows cannot be put in the order of one of the columns.
     DELTA_CLUSTERING_WITH_ZORDER_BY, DELTA_OPTIMIZE_FULL_NOT_SUPPORTED
         `zorder_by` is for tables that are not clustered, `full` for those that are.
