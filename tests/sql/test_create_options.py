@@ -36,6 +36,21 @@ def test_options_of_a_query_are_those_of_the_write(enabled: SparkSession, tmp_pa
     assert all(file.endswith(".gz.parquet") for file in files)
 
 
+def test_a_writer_creates_a_table_at_the_path_of_its_options(
+    enabled: SparkSession, tmp_path: Path
+) -> None:
+    name, place, rows = "at_a_path", str(tmp_path / "place"), enabled.range(2)
+    try:
+        rows.writeTo(name).using("delta").option("PATH", place).create()
+        rows.writeTo(name).using("delta").option("path", place).replace()
+        assert load_snapshot(enabled, place).version == 1
+        with raises("DELTA_TABLE_LOCATION_MISMATCH"):
+            rows.writeTo(name).using("delta").option("path", f"{place}2").createOrReplace()
+    finally:
+        enabled.sql(f"DROP TABLE {name}")
+    assert load_snapshot(enabled, place).version == 1  # the table was not managed
+
+
 def test_a_table_that_exists_stays_at_its_location(enabled: SparkSession, tmp_path: Path) -> None:
     first, other = str(tmp_path / "first"), tmp_path / "other"
     name, at = "stays_there", f"USING delta LOCATION '{other}'"

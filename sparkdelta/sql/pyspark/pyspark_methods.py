@@ -263,8 +263,8 @@ def _creating_writer(writer: Builder) -> tuple[WriterState, str | None] | None:
     if not is_delta(state.source, spark) and table_path(spark, with_database(spark, name)) is None:
         return None
     properties = dict(state.properties)
-    location = properties.pop("location", None)
-    return replace(state, properties=properties), location
+    declared = properties.pop("location", None)
+    return replace(state, properties=properties), given_location(state.options) or declared
 
 
 def _table_writer(writer: Builder) -> tuple[WriterState, str] | None:

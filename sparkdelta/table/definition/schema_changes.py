@@ -74,7 +74,8 @@ def written_table(
     ]:
         problem = (
             f"the table is partitioned by ({', '.join(present)}), not by ({', '.join(partition_by)}"
-            "); to change this, use mode overwrite with overwrite_schema"
+            "); to change this, use mode overwrite with overwrite_schema (overwriteSchema), and "
+            "without replace_where (replaceWhere)"
         )
         raise DeltaError.of("DELTA_METADATA_MISMATCH", path=path, problem=problem)
     return with_merged_schema(change, rows, path=path) if options.merge_schema else change
