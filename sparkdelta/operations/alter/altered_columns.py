@@ -211,6 +211,7 @@ def _with_change(
     if change == ColumnChange():
         raise InvalidArgumentError(argument="change_column", problem="nothing is to be changed")
     path = spelled_path(schema, path)
+    before = field_at(schema, path)
     if change.data_type is not None:
         schema = retyped(snapshot, schema, path, change.data_type)
     if change != ColumnChange(data_type=change.data_type):
@@ -226,7 +227,7 @@ def _with_change(
     if change.default is not None:
         check_default(snapshot.log.spark, field)
     position = {} if change.position is None else {"position": str(change.position)}
-    return schema, {"column": shown_field(path, field), **position}
+    return schema, {"column": shown_field(path, field, before), **position}
 
 
 def retyped(
@@ -410,10 +411,16 @@ def _is_within(path: ColumnPath, outer: ColumnPath) -> bool:
     return [name_key(n) for n in path[: len(outer)]] == [name_key(n) for n in outer]
 
 
-def shown_field(path: ColumnPath, field: StructField) -> str | dict[str, object]:
-    """Return a column as the parameters of an operation show it."""
+def shown_field(
+    path: ColumnPath, field: StructField, before: StructField | None = None
+) -> str | dict[str, object]:
+    """Return a column as the parameters of an operation show it: with the changes of its type that
+    it had before.
+    """
     data_type = field.dataType.jsonValue()
     metadata = {k: v for k, v in (field.metadata or {}).items() if k != TYPE_CHANGES}
+    if before is not None and TYPE_CHANGES in (before.metadata or {}):
+        metadata[TYPE_CHANGES] = before.metadata[TYPE_CHANGES]
     return {
         "name": path_text(path),
         "type": data_type if isinstance(data_type, str) else field.dataType.typeName(),

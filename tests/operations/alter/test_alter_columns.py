@@ -119,6 +119,13 @@ def test_wider_types(spark: SparkSession, table_path: str) -> None:
     table = alter_table(spark, table_path)
     table.change_column("a", "DOUBLE").change_column("p", "BIGINT")
     table.change_column("m.value", "DECIMAL(12, 2)")
+    table.change_column("a", comment="wider")
+    [wider, *_, commented] = [
+        json.loads(row["operationParameters"]["column"])["metadata"]
+        for row in DeltaTable.forPath(spark, table_path).history().orderBy("version").collect()[1:]
+    ]  # history shows the changes of the type before the operation, as delta-spark's does
+    change = {"fromType": "integer", "toType": "double"}
+    assert (wider, commented) == ({}, {"comment": "wider", "delta.typeChanges": [change]})
     new = "SELECT 0.5D AS a, 5000000000 AS p, map('k', 0.25BD) AS m"
     write_delta(spark.sql(new), table_path, mode="append")
     found = read_delta(spark, table_path, where="p >= 2 AND a < 2").collect()
