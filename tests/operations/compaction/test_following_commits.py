@@ -160,6 +160,7 @@ def test_files_that_are_rewritten_meanwhile(
     assert verify(spark, table_path, footers=True).is_clean
 
 
+@pytest.mark.full
 def test_rows_in_another_order_are_written_again(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,7 @@ _KEYS = {
 """A stored value of each key, and a value of another type that is stored as the same."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["REPLACE USING", "replaceUsing"])
 def test_replaced_rows_are_those_equal_to_the_stored_values(
     enabled: SparkSession, tmp_path: Path, way: str

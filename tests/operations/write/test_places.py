@@ -101,7 +101,10 @@ def test_partitions_of_mapped_tables_have_physical_names(
 
 @pytest.mark.parametrize(
     "why",
-    ["there are too many", pytest.param("the storage cannot rename", marks=pytest.mark.slow)],
+    [
+        pytest.param("there are too many", marks=pytest.mark.full),
+        pytest.param("the storage cannot rename", marks=pytest.mark.slow),
+    ],
 )
 def test_files_that_stay_in_a_directory_of_their_write(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch, why: str

@@ -155,8 +155,15 @@ def _is_by_log(rows: DataFrame) -> bool:
     return plan(rows)[0].name == "LocalTableScan"
 
 
+QUICK = ("plain", "vectors", "no statistics", "truncated")
+"""The tables that `make test` has."""
+
+
 @pytest.mark.every_case
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in QUICK else pytest.mark.full) for n in TABLES],
+)
 def test_aggregates_are_those_of_the_files(
     enabled: SparkSession, tmp_path: Path, name: str
 ) -> None:
