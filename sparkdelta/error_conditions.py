@@ -509,8 +509,8 @@ DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS KD00D SchemaError Analysis
     Cannot order rows by [{columns}], because files have no statistics of these columns, so that no
     query could skip one. Set delta.dataSkippingStatsColumns to have them.
 DELTA_OPERATION_NOT_SUPPORTED_FOR_DATATYPES 0AKDC SchemaError Analysis
-    {operation} is not supported for the columns [{columns}]: values of GEOMETRY and GEOGRAPHY have
-    no order, no literals and no bounds. Leave these columns out.
+    {operation} is not supported for column {column} of type {data_type}: values of GEOMETRY and
+    GEOGRAPHY have no order, no literals and no bounds. Leave the column out.
 DELTA_GEOSPATIAL_SRID_NOT_SUPPORTED 0AKDC SchemaError Analysis
     Nothing was written: a column of {data_type} could have values of several coordinate systems,
     which data files cannot store. Declare one, such as GEOMETRY(4326).

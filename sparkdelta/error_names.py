@@ -344,7 +344,7 @@ DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST
 DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
     cols=[{columns}] zorderColStatKey=spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled
 DELTA_OPERATION_NOT_SUPPORTED_FOR_DATATYPES
-    operation={operation} dataTypeList={columns:bracketed_list}
+    operation={operation} dataTypeList='[{column}: {data_type}]'
 DELTA_GEOSPATIAL_SRID_NOT_SUPPORTED
     srid=-1
 DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE

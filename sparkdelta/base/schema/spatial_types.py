@@ -10,13 +10,12 @@ PROTOCOL.md#schema-serialization-format
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import types
-from pyspark.sql.types import DataType, StructField
+from pyspark.sql.types import DataType
 
 from sparkdelta.base.schema.type_folds import types_within
 from sparkdelta.exceptions import DeltaError
@@ -80,11 +79,12 @@ def check_fixed_system(data_type: DataType) -> None:
         )
 
 
-def check_without_spatial(fields: Iterable[StructField], operation: str) -> None:
-    """Refuse an operation for columns that are GEOMETRY or GEOGRAPHY, or have one inside."""
-    found = [f for f in fields if has_spatial(f.dataType)]
-    if found:
-        columns = tuple(f"{field.name}: {field.dataType.simpleString()}" for field in found)
+def check_not_spatial(column: str, data_type: DataType, operation: str) -> None:
+    """Refuse an operation for a column that is GEOMETRY or GEOGRAPHY, or has one inside."""
+    if has_spatial(data_type):
         raise DeltaError.of(
-            "DELTA_OPERATION_NOT_SUPPORTED_FOR_DATATYPES", operation=operation, columns=columns
+            "DELTA_OPERATION_NOT_SUPPORTED_FOR_DATATYPES",
+            operation=operation,
+            column=column,
+            data_type=data_type.simpleString(),
         )

@@ -15,12 +15,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
 
 from sparkdelta.base.predicates.resolved_names import UnusableError, find_column, name_parts
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.schema.column_mapping import physical_path
-from sparkdelta.base.schema.spatial_types import check_without_spatial
+from sparkdelta.base.schema.spatial_types import check_not_spatial
 from sparkdelta.base.schema.table_schema import quoted, quoted_path, type_of_path
 from sparkdelta.base.spark.driver import read_row, read_table
 from sparkdelta.base.spark.row_range_frames import hashed_numbers, separate_places
@@ -113,8 +112,7 @@ def zorder_columns(table: TableConfiguration, names: Sequence[str]) -> tuple[Col
             ) from None
         if path[0] in table.partition_columns:
             raise DeltaError.of("DELTA_ZORDERING_ON_PARTITION_COLUMN", column=name)
-        data_type = type_of_path(table.schema, path)
-        check_without_spatial([StructField(name, data_type)], "Z-ORDER")
+        check_not_spatial(name, type_of_path(table.schema, path), "Z-ORDER")
         paths.append(path)
     without = [
         name

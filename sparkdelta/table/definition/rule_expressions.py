@@ -19,7 +19,7 @@ from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.protocol_upgrades import CURRENT_DEFAULT
 from sparkdelta.base.protocol.settable_properties import CONSTRAINT
 from sparkdelta.base.schema.column_alterations import path_text
-from sparkdelta.base.schema.spatial_types import check_without_spatial
+from sparkdelta.base.schema.spatial_types import check_not_spatial
 from sparkdelta.base.schema.store_assignment import can_assign
 from sparkdelta.base.schema.table_constraints import RowRules, row_rules
 from sparkdelta.base.schema.table_schema import as_nullable, quoted
@@ -107,7 +107,7 @@ def check_default(
     statement
         The one that errors name.
     """
-    check_without_spatial([column], "COLUMN DEFAULT")
+    check_not_spatial(column.name, column.dataType, "COLUMN DEFAULT")
     text = str(column.metadata[CURRENT_DEFAULT])
     names = _default_parameters(column.name, text, statement)
     try:
