@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ from tests.support.table_builder import (
 pytestmark = [pytest.mark.connect, pytest.mark.full]
 ROOT = Path(__file__).parents[3]
 
-PROGRAM = """
+_SESSION = """
 import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
@@ -60,6 +61,8 @@ spark = (SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "fal
     .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     .getOrCreate())
 found = {}
+"""
+_READS = """
 for name, path in json.loads(sys.argv[1]).items():
     try:
         by_workers, is_whole = name in ("vectors", "mapped"), name in ("plain", "vectors")
@@ -69,10 +72,14 @@ for name, path in json.loads(sys.argv[1]).items():
 with distributed_scans():
     hidden = read_delta(spark, json.loads(sys.argv[1])["hidden"])
     found["hidden, by workers"] = sorted(row["id"] for row in hidden.collect())
+"""
+_HOSTILE = """
 spark.conf.set("spark.sql.session.timeZone", "America/New_York")
 spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
 spark.conf.set("spark.sql.caseSensitive", "true")
 spark.conf.set("spark.sql.ansi.enabled", "false")
+"""
+_CHANGES = """
 try:
     found["hostile"] = described(spark, json.loads(sys.argv[1])["vectors"])
 except Exception as error:
@@ -83,13 +90,19 @@ found["written"] = written(spark, Path(sys.argv[2]))
 found["deleted"] = deleted(spark, Path(sys.argv[2]))
 found["changed"] = changed(spark, Path(sys.argv[2]))
 found["ruled"] = ruled(spark, Path(sys.argv[2]))
+found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
+"""
+_DEFINITIONS = """
 found["by definition"] = by_definition(spark, Path(sys.argv[2]))
 found["refused"] = refused_definitions(spark, Path(sys.argv[2]))
-found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
 found["by name"] = by_name(spark, Path(sys.argv[2]))
+"""
+_END = """
 print(json.dumps(found))
 spark.stop()
 """
+PROGRAM = _SESSION + _READS + _HOSTILE + _CHANGES + _END
+DEFINING_PROGRAM = _SESSION + _HOSTILE + _DEFINITIONS + _END
 
 
 def described(
@@ -502,32 +515,45 @@ def _tables(root: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, Any]]:
-    """Tables by name, and what a Connect client in a process of its own says of each.
+    """Tables by name, and what a Connect client in a process of its own says of each."""
+    return _asked_once(tmp_path_factory, "connect", PROGRAM, _tables)
 
-    Asked once by all processes of a test run: a local server always has the same port.
+
+def _asked_once(
+    tmp_path_factory: pytest.TempPathFactory,
+    name: str,
+    program: str,
+    tables: Callable[[Path], dict[str, Path]],
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the paths of tables and what a program prints about them.
+
+    It runs once for all processes of a test run: a local server always has the same port.
     """
     root = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         root = root.parent
-    known = root / "connect.json"
+    known, directory = root / f"{name}.json", root / name
     with open(root / "connect.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not known.exists():
-            known.write_text(json.dumps(_ask(_tables(root / "connect"))), encoding="utf-8")
-    tables, answers = json.loads(known.read_text(encoding="utf-8"))
-    return tables, answers
+            directory.mkdir()
+            paths = {each: str(path) for each, path in tables(directory).items()}
+            answers = _ask(program, paths, directory)
+            known.write_text(json.dumps([paths, answers]), encoding="utf-8")
+    paths, answers = json.loads(known.read_text(encoding="utf-8"))
+    return paths, answers
 
 
-def _ask(tables: dict[str, Path]) -> tuple[dict[str, str], dict[str, Any]]:
-    paths = {name: str(path) for name, path in tables.items()}
+def _ask(program: str, paths: dict[str, str], directory: Path) -> dict[str, Any]:
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(paths), str(tables["plain"].parent)],
+        [sys.executable, "-c", program, json.dumps(paths), str(directory)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
-        capture_output=True, text=True, cwd=tables["plain"].parent, check=False,
+        capture_output=True, text=True, cwd=directory, check=False,
         timeout=600,  # PySpark 4.0.0 may wait forever for the release of a failed query
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-5000:]
-    return paths, json.loads(result.stdout.splitlines()[-1])
+    answers: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return answers
 
 
 @pytest.fixture(scope="module")
@@ -540,6 +566,12 @@ def tables(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, str]:
 def by_connect(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, Any]:
     """The client's answers by the names of tables and questions."""
     return asked[1]
+
+
+@pytest.fixture(scope="module")
+def defined_by_connect(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Another client's answers about definitions and names."""
+    return _asked_once(tmp_path_factory, "definitions", DEFINING_PROGRAM, lambda _: {})[1]
 
 
 @pytest.mark.parametrize(
@@ -622,11 +654,12 @@ def test_connect_checks_rules_as_classic_does(
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_definitions_are_those_of_classic_spark(
-    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, defined_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(by_definition(spark, tmp_path)))
-    there = by_connect["by definition"]
+    there = defined_by_connect["by definition"]
     results = dict(zip(DEFINITIONS, here, strict=False))
     assert dict(zip(DEFINITIONS, there, strict=False)) == results
     assert there[-3:] == here[-3:] == [[4, 3], [1], here[-1]]
@@ -644,9 +677,10 @@ def test_definitions_are_those_of_classic_spark(
     assert {text: results[text][1] for text in CACHED_AFTER} == CACHED_AFTER
 
 
-def test_connect_refuses_what_its_server_cannot_define(by_connect: dict[str, Any]) -> None:
+@pytest.mark.slow
+def test_connect_refuses_what_its_server_cannot_define(defined_by_connect: dict[str, Any]) -> None:
     refused = ["DELTA_STATEMENT_NOT_SUPPORTED"] * 2
-    assert by_connect["refused"] == [*refused, "DELTA_ILLEGAL_OPTION"]
+    assert defined_by_connect["refused"] == [*refused, "DELTA_ILLEGAL_OPTION"]
 
 
 def test_pysparks_methods_do_the_same(
@@ -656,11 +690,12 @@ def test_pysparks_methods_do_the_same(
     assert by_connect["by pyspark"] == here == [[4, 5, 3, 1], ["part"], 3]
 
 
+@pytest.mark.slow
 def test_names_are_in_the_servers_catalog(
-    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, defined_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(by_name(spark, tmp_path)))
-    assert by_connect["by name"] == here
+    assert defined_by_connect["by name"] == here
     assert here[0] == [4, 2, 4, 6, 0, 1, 0]
     is_external = [name == "c_external" for name in NAMES]
     assert here[1] == ["EXTERNAL" if found else "MANAGED" for found in is_external]

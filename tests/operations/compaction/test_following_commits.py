@@ -330,10 +330,8 @@ def random_schedule(
     return rows
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "seeds", [range(1), pytest.param(range(1, 30), marks=pytest.mark.slow)], ids=str
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [range(1), range(1, 30)], ids=str)
 def test_random_schedules(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range
 ) -> None:
