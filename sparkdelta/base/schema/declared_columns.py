@@ -21,14 +21,13 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     VarcharType,
-    VariantType,
 )
 
 from sparkdelta.base.protocol.column_lists import column_list
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.protocol_upgrades import GENERATION_EXPRESSION, IDENTITY_START
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR
-from sparkdelta.base.schema.spatial_types import SPATIAL_TYPES
+from sparkdelta.base.schema.spatial_types import UNORDERED_TYPES
 from sparkdelta.base.schema.sql_text import type_text
 from sparkdelta.base.schema.statistics_columns import found_column
 from sparkdelta.base.schema.table_schema import quoted_path, type_of_path
@@ -147,8 +146,9 @@ _CLUSTER_BY = "clusterBy"
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    without: tuple[type[DataType], ...] = (BinaryType, BooleanType, VariantType, *SPATIAL_TYPES)
-    return isinstance(data_type, AtomicType) and not isinstance(data_type, without)
+    return isinstance(data_type, AtomicType) and not isinstance(
+        data_type, (BinaryType, BooleanType, *UNORDERED_TYPES)
+    )
 
 
 def _check_identity(field: StructField, *, is_partition: bool) -> None:

@@ -30,6 +30,9 @@ SPATIAL_TYPES: tuple[type[DataType], ...] = (
 )
 """The classes of the types; none before Spark 4.2."""
 
+UNORDERED_TYPES: tuple[type[DataType], ...] = (types.VariantType, *SPATIAL_TYPES)
+"""The types whose values have no order, no bounds and no literals, and cannot be compared."""
+
 _UNKNOWN = (PySparkException,)
 """The errors of PySpark about a coordinate system or an algorithm that it lacks."""
 

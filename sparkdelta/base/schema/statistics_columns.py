@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql.types import DataType, NullType, StructType, VariantType
+from pyspark.sql.types import NullType, StructType
 
 from sparkdelta.base.protocol.column_lists import STATISTICS_COLUMNS, column_list
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.table_properties import num_indexed_columns
-from sparkdelta.base.schema.spatial_types import SPATIAL_TYPES
+from sparkdelta.base.schema.spatial_types import UNORDERED_TYPES
 from sparkdelta.base.schema.statistics_schema import leaves
 from sparkdelta.base.schema.table_schema import known_path
 from sparkdelta.exceptions import ColumnNotFoundError
@@ -34,8 +34,9 @@ def statistics_columns(
     """
     partitions = {name_key(name) for name in partition_columns}
     data = StructType([field for field in schema.fields if name_key(field.name) not in partitions])
-    without: tuple[type[DataType], ...] = (VariantType, NullType, *SPATIAL_TYPES)
-    paths = [path for path, kind in leaves(data) if not isinstance(kind, without)]
+    paths = [
+        path for path, kind in leaves(data) if not isinstance(kind, (NullType, *UNORDERED_TYPES))
+    ]
     named = configuration.get(STATISTICS_COLUMNS)
     if named is not None:
         wanted = [_key(path) for path in column_list(STATISTICS_COLUMNS, named)]

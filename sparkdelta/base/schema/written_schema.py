@@ -40,7 +40,11 @@ from sparkdelta.base.protocol.actions import Protocol
 from sparkdelta.base.protocol.column_names import ColumnPath, name_key
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.row_checks import CHAR_OR_VARCHAR, OtherTypeError, declared_type
-from sparkdelta.base.schema.spatial_types import SPATIAL_TYPES, check_fixed_system
+from sparkdelta.base.schema.spatial_types import (
+    SPATIAL_TYPES,
+    UNORDERED_TYPES,
+    check_fixed_system,
+)
 from sparkdelta.base.schema.store_assignment import StoreAssignment, can_store
 from sparkdelta.base.schema.table_schema import (
     PICKLED_CLASS,
@@ -135,7 +139,7 @@ def check_partition_columns(schema: StructType, names: Sequence[str]) -> tuple[s
                 "DELTA_INVALID_PARTITION_COLUMN", column=name, problem="it is listed more than once"
             )
         if not isinstance(field.dataType, AtomicType) or isinstance(
-            field.dataType, (BinaryType, VariantType, *SPATIAL_TYPES)
+            field.dataType, (BinaryType, *UNORDERED_TYPES)
         ):
             problem = (
                 f"its type {field.dataType.simpleString()} is not allowed for partition columns"

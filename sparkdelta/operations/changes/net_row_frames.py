@@ -19,11 +19,10 @@ from pyspark.sql.types import (
     MapType,
     StructField,
     StructType,
-    VariantType,
 )
 
 from sparkdelta.base.protocol.change_types import CHANGE_TYPE, ChangeType
-from sparkdelta.base.schema.spatial_types import SPATIAL_TYPES
+from sparkdelta.base.schema.spatial_types import UNORDERED_TYPES
 from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.row_groups import grouped
 
@@ -107,8 +106,7 @@ def incomparable_columns(fields: Iterable[StructField]) -> list[str]:
     """Return the columns whose values cannot be compared: a VARIANT value has several forms, a
     GEOMETRY or GEOGRAPHY no equality.
     """
-    kinds: tuple[type[DataType], ...] = (VariantType, *SPATIAL_TYPES)
-    return [field.name for field in fields if _has(field.dataType, kinds)]
+    return [field.name for field in fields if _has(field.dataType, UNORDERED_TYPES)]
 
 
 def _named(changed: DataFrame, fields: list[StructField], *, compared_by: str) -> DataFrame:

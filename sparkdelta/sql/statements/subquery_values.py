@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from pyspark.errors import AnalysisException
-from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType, VariantType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
-from sparkdelta.base.schema.spatial_types import SPATIAL_TYPES
+from sparkdelta.base.schema.spatial_types import UNORDERED_TYPES
 from sparkdelta.base.schema.sql_text import text_literal, type_text
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.exceptions import DeltaError
@@ -16,7 +16,7 @@ from sparkdelta.sql.grammar.tokens import Fragment, tokenize, with_ends
 from sparkdelta.sql.statements.inserted_rows import unzoned_text
 from sparkdelta.sql.statements.statement_table import StatementTable
 
-_NO_LITERALS = (ArrayType, MapType, StructType, VariantType, *SPATIAL_TYPES)
+_NO_LITERALS = (ArrayType, MapType, StructType, *UNORDERED_TYPES)
 
 
 def with_subquery_values(
