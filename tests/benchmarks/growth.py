@@ -1,7 +1,7 @@
-"""Benchmark of everyday operations on tables of 1M, 10M and 100M files, with a driver of 2 GB.
+"""Benchmark of everyday operations on tables of 10,000 to a billion files, with a driver of 2 GB.
 
-One file in a real partition is changed; all others are only in the log. Each size has a process of
-its own, so that nothing is remembered of another.
+Ten files in a real partition are changed; all others are only in the log. Each size has a process
+of its own, so that nothing is remembered of another.
 """
 
 from __future__ import annotations
@@ -19,36 +19,38 @@ from sparkdelta import (
     DeltaTable,
     load_snapshot,
     optimize,
+    read_changes,
+    read_stream,
     vacuum,
     write_checkpoint,
     write_delta,
 )
-from sparkdelta.operations.checkpoint.checkpoint_options import ADDS_PER_SIDECAR
-from tests.benchmarks.file_actions import COLUMNS, DAYS, FIRST_DAY, PARTITION, ROWS
-from tests.benchmarks.logs import CHECKPOINT_VERSION, large_log
+from tests.benchmarks.file_actions import COLUMNS, FIRST_DAY, PARTITION, ROWS
+from tests.benchmarks.growth_logs import GrowthLog
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, say
 from tests.benchmarks.parts import SESSION, linked
 from tests.benchmarks.planning_tables import Planning
-from tests.benchmarks.tagged_sidecars import tag_sidecars
+from tests.support.peak_memory import peak_memory
 from tests.support.spark_worker import SparkWorker
 
 _MEMORY = "2g"
 _GROWTH = 10.0  # ten times as many files: no worse than linear
+_MOST_FILES_OF_ALL = 100_000_000
+"""Operations that read all files take an hour each where a table has more of them than this."""
+
 _REAL_FILES, _REAL_DAY = 10, "2023-01-01"
 _REAL = f"{PARTITION} = '{_REAL_DAY}'"
 
 
 def growth(stopwatch: Stopwatch, scale: Planning, scratch: Path) -> Iterator[Comparison]:
     """Each operation on a table against the same on one of a tenth of its files."""
-    sizes = [scale.middle.files, scale.large.files, 10 * scale.large.files]
+    files = scale.small.files // 10
     most = scale.large.files if scale.most_files is None else scale.most_files
-    measured: dict[int, dict[str, float]] = {}
-    for files in (size for size in sizes if size <= most):
-        measured[files] = _operations(stopwatch.spark, scratch, files)
-        say(f"{files:,} files: {measured[files]}")
-        floor = measured.get(files // 10)
-        for name, seconds in measured[files].items() if floor is not None else ():
-            assert floor is not None
+    floor: dict[str, float] = {}
+    while files <= most:
+        measured = _operations(stopwatch.spark, scratch, files)
+        say(f"{files:,} files: {measured}")
+        for name in (name for name in measured if name in floor):
             yield Comparison(
                 suite=stopwatch.suite,
                 name=f"{name}, {files:,} files, driver of {_MEMORY}",
@@ -56,23 +58,24 @@ def growth(stopwatch: Stopwatch, scale: Planning, scratch: Path) -> Iterator[Com
                 target=at_most(_GROWTH),
                 jobs=None,
                 floor_seconds=(floor[name],),
-                seconds=(seconds,),
+                seconds=(measured[name],),
             )
+        files, floor = 10 * files, measured
 
 
 def _operations(spark: SparkSession, scratch: Path, files: int) -> dict[str, float]:
     """Seconds of each operation."""
-    log = large_log(files, statistics="few", sidecars=-(-files // ADDS_PER_SIDECAR))
     start = time.perf_counter()
-    table = log.write_once(spark, scratch)
-    tag_sidecars(spark, table, CHECKPOINT_VERSION)
+    table = GrowthLog(files).write_once(spark, scratch)
     say(f"a log of {files:,} files made in {time.perf_counter() - start:.0f} s")
     copy = scratch / f"copy-{uuid4()}"
     shutil.copytree(table, copy, copy_function=linked)
     cores = spark.sparkContext.defaultParallelism
-    with SparkWorker(SESSION, cores=cores, memory=_MEMORY) as worker:
-        found: str = worker.run(f"{__name__}:measure", path=str(copy), files=files)
-    shutil.rmtree(copy)
+    try:
+        with SparkWorker(SESSION, cores=cores, memory=_MEMORY) as worker:
+            found: str = worker.run(f"{__name__}:measure", path=str(copy), files=files)
+    finally:
+        shutil.rmtree(copy)
     seconds: dict[str, float] = json.loads(found)
     return seconds
 
@@ -80,31 +83,49 @@ def _operations(spark: SparkSession, scratch: Path, files: int) -> dict[str, flo
 def measure(spark: SparkSession, path: str, files: int) -> str:
     """Runs in the worker: seconds of each operation by its name, in this order."""
     seconds = {}
-    for name, run in _OPERATIONS.items():
-        start = time.perf_counter()
-        run(spark, path, files)
-        seconds[name] = round(time.perf_counter() - start, 2)
-        print(f"{files:,} files: {name}: {seconds[name]} s", flush=True)
+    operations = _OPERATIONS | (_OF_ALL_FILES if files <= _MOST_FILES_OF_ALL else {})
+    with peak_memory() as peaks:
+        for name, run in operations.items():
+            start = time.perf_counter()
+            run(spark, path, files)
+            took = time.perf_counter() - start
+            heap = _peak_heap(spark)
+            print(f"{files:,} files: {name}: {took:.2f} s, heap {heap >> 20:,} MB", flush=True)
+            if name not in _PREPARATIONS:
+                seconds[name] = round(took, 2)
+    resident = {role: f"{size >> 20:,} MB" for role, size in peaks.items()}
+    print(f"{files:,} files: peak of {resident}", flush=True)
     return json.dumps(seconds)
 
 
+def _peak_heap(spark: SparkSession) -> int:
+    """The most bytes of the heap that were used at a time, garbage included."""
+    management = spark._jvm.java.lang.management
+    pools = management.ManagementFactory.getMemoryPoolMXBeans()
+    heap = management.MemoryType.HEAP
+    return sum(pool.getPeakUsage().getUsed() for pool in pools if pool.getType() == heap)
+
+
 def _plan(spark: SparkSession, path: str, files: int) -> None:
-    day = FIRST_DAY.isoformat()
-    where = f"{PARTITION} = '{day}' AND id < {DAYS * ROWS * 10}"
+    where = f"{PARTITION} = '{FIRST_DAY}' AND id < {10 * ROWS}"
     found = load_snapshot(spark, path).scan(where=where).files().select("path").collect()
-    _check(len(found), min(10, -(-files // DAYS)))
+    log = GrowthLog(files)
+    _check(len(found), sum(log.day_of(number) == FIRST_DAY for number in range(10)))
 
 
 def _append(spark: SparkSession, path: str, files: int) -> None:
+    _append_rows(spark, path, -_REAL_FILES * ROWS, 0)
+
+
+def _append_rows(spark: SparkSession, path: str, first: int, end: int) -> None:
     columns = (
         f"CAST(id AS {data_type}) AS {name}"
         if name == "id"
         else f"CAST(NULL AS {data_type}) {name}"
         for name, (data_type, *_) in COLUMNS.items()
     )
-    rows = spark.range(-_REAL_FILES * ROWS, 0, 1, 1)
     write_delta(
-        rows.selectExpr(*columns, f"DATE'{_REAL_DAY}' AS {PARTITION}"),
+        spark.range(first, end, 1, 1).selectExpr(*columns, f"DATE'{_REAL_DAY}' AS {PARTITION}"),
         path,
         mode="append",
         max_records_per_file=ROWS,
@@ -120,22 +141,70 @@ def _optimize(spark: SparkSession, path: str, files: int) -> None:
     _check(optimize(spark, path, where=_REAL).added.count, 1)
 
 
+def _merge(spark: SparkSession, path: str, files: int) -> None:
+    source = spark.range(-2_000, -1_000).alias("s")
+    table = DeltaTable.forPath(spark, path).alias("t")
+    merge = table.merge(source, f"t.{PARTITION} = DATE'{_REAL_DAY}' AND t.id = s.id")
+    done = merge.whenMatchedUpdate(set={"quantity": "1"}).execute()
+    _check(done.first()["num_updated_rows"], 1_000)
+
+
+def _small_appends(spark: SparkSession, path: str, files: int) -> None:
+    for first in range(6):
+        _append_rows(spark, path, first, first + 1)
+
+
+def _changes(spark: SparkSession, path: str, files: int) -> None:
+    newest = load_snapshot(spark, path).version
+    changes = read_changes(spark, path, start_version=newest - 9, progress=False)
+    # What was appended, deleted, and updated: before and after it.
+    _check(changes.count(), _REAL_FILES * ROWS + 1 + 2 * 1_000 + 6)
+
+
+def _stream(spark: SparkSession, path: str, files: int) -> None:
+    newest = load_snapshot(spark, path).version
+    counts: list[int] = []
+    query = (
+        read_stream(spark, path, starting_version=newest)
+        .writeStream.foreachBatch(lambda batch, _: counts.append(batch.count()))
+        .option("checkpointLocation", f"{path}-stream")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    shutil.rmtree(f"{path}-stream")
+    _check(sum(counts), 1)
+
+
+def _history(spark: SparkSession, path: str, files: int) -> None:
+    _check(len(DeltaTable.forPath(spark, path).history(10).collect()), 10)
+
+
 def _checkpoint(spark: SparkSession, path: str, files: int) -> None:
     written = write_checkpoint(spark, path, progress=False)
-    _check(written.num_adds, files + 1)
+    _check(written.num_adds, files + 1 + 6 + 1)
+
+
+def _count(spark: SparkSession, path: str, files: int) -> None:
+    _check(load_snapshot(spark, path).live_file_totals().first()[0], files + 1 + 6 + 1)
 
 
 def _restore(spark: SparkSession, path: str, files: int) -> None:
-    before_the_delete = load_snapshot(spark, path).version - 2
-    DeltaTable.forPath(spark, path).restoreToVersion(before_the_delete)
-    _check(load_snapshot(spark, path).live_file_totals().first()[0], files + _REAL_FILES)
+    two_ago = load_snapshot(spark, path).version - 2
+    DeltaTable.forPath(spark, path).restoreToVersion(two_ago)
+    _check(load_snapshot(spark, path).live_file_totals().first()[0], files + 1 + 4 + 1)
 
 
 def _vacuum(spark: SparkSession, path: str, files: int) -> None:
     found = vacuum(
         spark, path, mode="lite", retention_hours=0, check_retention=False, progress=False
     )
-    _check(found.deleted.count, 2)
+    print(found, flush=True)
+
+
+def _whole_checkpoint(spark: SparkSession, path: str, files: int) -> None:
+    written = write_checkpoint(spark, path, incremental=False, progress=False)
+    _check(written.num_adds, files + 1 + 4 + 1)
 
 
 def _check(found: int, wanted: int) -> None:
@@ -144,11 +213,22 @@ def _check(found: int, wanted: int) -> None:
 
 
 _OPERATIONS: dict[str, Callable[[SparkSession, str, int], None]] = {
-    "a selective plan": _plan,
+    "a selective plan, the first call of a process": _plan,
+    "the same plan again": _plan,
     "an append of ten files": _append,
     "DELETE of one row": _delete,
     "OPTIMIZE of one partition": _optimize,
-    "an incremental checkpoint": _checkpoint,
+    "MERGE of 1,000 keys in one partition": _merge,
+    "six small appends": _small_appends,
+    "changes of the last ten commits": _changes,
+    "a stream's batch of the newest commit": _stream,
+    "history(10)": _history,
+    "an incremental checkpoint, 10,000 files of a partition changed": _checkpoint,
+}
+_PREPARATIONS = ("six small appends",)
+_OF_ALL_FILES: dict[str, Callable[[SparkSession, str, int], None]] = {
+    "a count of all files": _count,
     "RESTORE": _restore,
     "VACUUM LITE": _vacuum,
+    "a full checkpoint": _whole_checkpoint,
 }

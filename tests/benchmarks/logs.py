@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -150,8 +150,8 @@ class CheckpointedLog:
             size, modified = file.stat().st_size, file.stat().st_mtime_ns // 1_000_000
             sidecar = {"path": file.name, "sizeInBytes": size, "modificationTime": modified}
             top.append({"sidecar": sidecar})
-        _write_lines(
-            log / f"{CHECKPOINT_VERSION:020}.checkpoint.{uuid.uuid4()}.json", _as_lines(top)
+        write_lines(
+            log / f"{CHECKPOINT_VERSION:020}.checkpoint.{uuid.uuid4()}.json", as_json_lines(top)
         )
 
     def _write_tail(self, spark: SparkSession, log: Path) -> None:
@@ -164,8 +164,8 @@ class CheckpointedLog:
         removes = as_lines(remove_actions(with_path(replaced)))
         for commit in range(self.tail_commits):
             part = slice(commit * each, (commit + 1) * each)
-            lines = [*_as_lines([_COMMIT_INFO]), *adds[part], *removes[part]]
-            _write_lines(log / f"{CHECKPOINT_VERSION + 1 + commit:020}.json", lines)
+            lines = [*as_json_lines([COMMIT_INFO]), *adds[part], *removes[part]]
+            write_lines(log / f"{CHECKPOINT_VERSION + 1 + commit:020}.json", lines)
 
     def _opening(self) -> list[dict[str, Any]]:
         configuration = {
@@ -175,8 +175,8 @@ class CheckpointedLog:
         if self.statistics == "few":
             configuration["delta.dataSkippingStatsColumns"] = ",".join(FEW)
         if self.layout == "classic":
-            return _opening(configuration)
-        return _opening(configuration | {"delta.checkpointPolicy": "v2"}, "v2Checkpoint")
+            return opening_actions(configuration)
+        return opening_actions(configuration | {"delta.checkpointPolicy": "v2"}, "v2Checkpoint")
 
 
 def large_log(files: int, *, statistics: Statistics = "both", sidecars: int = 8) -> CheckpointedLog:
@@ -201,10 +201,10 @@ def write_commits(
     adds = as_lines(add_actions(files, "json", data_change=True))
     paths = []
     for version in range(commits):
-        first = _as_lines([_COMMIT_INFO, *(_opening({}) if version == 0 else [])])
+        first = as_json_lines([COMMIT_INFO, *(opening_actions({}) if version == 0 else [])])
         part = slice(version * files_per_commit, (version + 1) * files_per_commit)
         paths.append(log / f"{version:020}.json")
-        _write_lines(paths[-1], [*first, *adds[part]])
+        write_lines(paths[-1], [*first, *adds[part]])
     return [str(path) for path in paths]
 
 
@@ -214,17 +214,20 @@ _TABLE_ACTIONS = (
     "options: MAP<STRING, STRING>>, schemaString: STRING, partitionColumns: ARRAY<STRING>, "
     "configuration: MAP<STRING, STRING>, createdTime: BIGINT>"
 )
-_COMMIT_INFO = {"commitInfo": {"timestamp": TIME, "operation": "UPDATE", "engineInfo": "benchmark"}}
+COMMIT_INFO = {"commitInfo": {"timestamp": TIME, "operation": "UPDATE", "engineInfo": "benchmark"}}
 
 
-def _opening(configuration: dict[str, str], *features: str) -> list[dict[str, Any]]:
+def opening_actions(
+    configuration: dict[str, str], *features: str, writer_only: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """The protocol and the metadata of a log."""
     protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
     if features:
         protocol = {
             "minReaderVersion": 3,
             "minWriterVersion": 7,
             "readerFeatures": list(features),
-            "writerFeatures": list(features),
+            "writerFeatures": [*features, *writer_only],
         }
     metadata = {
         "id": str(uuid.uuid4()),
@@ -250,9 +253,11 @@ def _write_parts(
     return sorted(directory.glob("*.parquet"))
 
 
-def _as_lines(actions: Sequence[dict[str, Any]]) -> list[str]:
+def as_json_lines(actions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The actions as lines of a commit."""
     return [json.dumps(action, separators=(",", ":")) for action in actions]
 
 
-def _write_lines(path: Path, lines: Sequence[str]) -> None:
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write a commit or a checkpoint in JSON."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

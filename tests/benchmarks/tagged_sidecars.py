@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -19,26 +20,40 @@ def tag_sidecars(spark: SparkSession, root: Path, version: int) -> None:
     """Tag the sidecars of a V2 checkpoint in JSON that are sorted as sparkdelta sorts them, so that
     the next checkpoint need not write them again. Those of ten million files would take minutes.
     """
-    [checkpoint] = (root / "_delta_log").glob(f"{version:020}.checkpoint.*.json")
-    actions = [json.loads(line) for line in checkpoint.read_text(encoding="utf-8").splitlines()]
-    snapshot = open_snapshot(spark, str(root), version=version)
-    contents = CheckpointContents.of(
-        snapshot, CheckpointOptions(), now_ms=time.time_ns() // 1_000_000
-    )
+    write_tags(root, version, summarized_tags(spark, root, version))
+
+
+def summarized_tags(spark: SparkSession, root: Path, version: int) -> dict[str, SidecarTags]:
+    """The tags of each sidecar, from its rows."""
+    contents = checkpoint_contents(spark, root, version)
     files = spark.read.schema(summarized_type(contents.order)).parquet(
         str(root / "_delta_log" / "_sidecars")
     )
     name = files.metadataColumn("_metadata")["file_name"]
-    found = {row.file: row for row in sidecar_summaries(files, name, contents.order).collect()}
-    for sidecar in (action["sidecar"] for action in actions if "sidecar" in action):
-        row = found[sidecar["path"]]
-        sidecar["tags"] = SidecarTags(
+    return {
+        row.file: SidecarTags(
             num_adds=row.num_adds,
             num_removes=row.num_removes,
             fingerprint=contents.fingerprint,
             partition_values=row.partition_values,
             statistics=row.statistics,
             add_bytes=row.add_bytes,
-        ).as_tags()
+        )
+        for row in sidecar_summaries(files, name, contents.order).collect()
+    }
+
+
+def checkpoint_contents(spark: SparkSession, root: Path, version: int) -> CheckpointContents:
+    """The contents that sparkdelta would give to the checkpoint."""
+    snapshot = open_snapshot(spark, str(root), version=version)
+    return CheckpointContents.of(snapshot, CheckpointOptions(), now_ms=time.time_ns() // 1_000_000)
+
+
+def write_tags(root: Path, version: int, tags: Mapping[str, SidecarTags]) -> None:
+    """Write the tags of each sidecar, by its name, into the checkpoint."""
+    [checkpoint] = (root / "_delta_log").glob(f"{version:020}.checkpoint.*.json")
+    actions = [json.loads(line) for line in checkpoint.read_text(encoding="utf-8").splitlines()]
+    for sidecar in (action["sidecar"] for action in actions if "sidecar" in action):
+        sidecar["tags"] = tags[sidecar["path"]].as_tags()
     lines = (json.dumps(action, separators=(",", ":")) for action in actions)
     checkpoint.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
