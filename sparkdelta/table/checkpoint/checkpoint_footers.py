@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -79,23 +80,26 @@ class CheckpointFooters:
                 raise _malformed(store, checkpoint.files[0], f"has no {name}")
 
 
-class RecentFooters:
-    """A cache of the checkpoints whose footers were read last.
+Value = TypeVar("Value")
+
+
+class RecentCheckpoints(Generic[Value]):
+    """A cache of what was last read from checkpoints.
 
     Most versions of a table have the checkpoint of the previous version.
     """
 
-    def __init__(self) -> None:
-        self._footers: RecentValues[object, CheckpointFooters] = RecentValues(64)
+    def __init__(self, size: int) -> None:
+        self._values: RecentValues[object, Value] = RecentValues(size)
 
-    def find(self, store: LogStore, checkpoint: Checkpoint) -> CheckpointFooters | None:
-        return self._footers.find((store.table_root, checkpoint.files))
+    def find(self, store: LogStore, checkpoint: Checkpoint) -> Value | None:
+        return self._values.find((store.table_root, checkpoint.files))
 
-    def keep(self, store: LogStore, checkpoint: Checkpoint, footers: CheckpointFooters) -> None:
-        """Keep the footers of a checkpoint, unless its files were just written."""
+    def keep(self, store: LogStore, checkpoint: Checkpoint, value: Value) -> None:
+        """Keep what was read from a checkpoint, unless its files were just written."""
         newest = max(file.modification_time_ms for file in checkpoint.files)
         if newest < (time.time() - TIME_PRECISION_S) * 1000:
-            self._footers.keep((store.table_root, checkpoint.files), footers)
+            self._values.keep((store.table_root, checkpoint.files), value)
 
 
 def reads_footers(spark: SparkSession) -> bool:

@@ -24,7 +24,7 @@ from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.local_data import arrow_frame
 from sparkdelta.table.checkpoint.checkpoint_footers import (
     CheckpointFooters,
-    RecentFooters,
+    RecentCheckpoints,
     read_footers,
     reads_footers,
 )
@@ -49,7 +49,7 @@ before several would have started."""
 MAX_SIDECARS = 1_000_000
 """A checkpoint has at most this many sidecars: the driver holds the action of each."""
 
-_recent_footers = RecentFooters()
+_recent_footers = RecentCheckpoints[CheckpointFooters](64)
 _FEW_LINES = 1_000  # parsed anew by every filter, which is sooner done than a job
 
 
@@ -146,12 +146,21 @@ class CheckpointReader:
             return self._json_actions(schema).drop("version")
         return self._parquet([file.name for file in self.checkpoint.files], schema)
 
+    def searched_lines(self) -> pa.Table | None:
+        """Return version LONG, line STRING of a JSON checkpoint; None if the driver does not search
+        it, see `line_reader.DRIVER_SCAN_BYTES`.
+        """
+        files = self.checkpoint.files
+        if not self.checkpoint.is_json or not is_searched_by_driver(files):
+            return None
+        return read_lines(self.reader.store, files)
+
     def _json_actions(self, fields: StructType) -> DataFrame:
-        names, files = fields.names, self.checkpoint.files
-        if not is_searched_by_driver(files):
-            lines = self.reader.executor_lines(files)
+        names, searched = fields.names, self.searched_lines()
+        if searched is None:
+            lines = self.reader.executor_lines(self.checkpoint.files)
             return parse_log_lines(lines.filter(may_name(*names)), actions=fields)
-        table = lines_that_name(read_lines(self.reader.store, files), *names)
+        table = lines_that_name(searched, *names)
         lines = local_lines(self.reader.spark, table)
         return parse_log_lines(lines, actions=fields, few=table.num_rows <= _FEW_LINES)
 

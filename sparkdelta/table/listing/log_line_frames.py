@@ -16,9 +16,10 @@ from sparkdelta.base.schema.sql_text import from_json_text, text_literal
 from sparkdelta.exceptions import MalformedLogFileError
 
 _CORRUPT = "_corrupt_record"
-_BLANKS = " \t\n\v\f\r"
+BLANKS = " \t\n\v\f\r"
+"""The characters of blank lines, which hold no action."""
 
-_HAS_TEXT = f"trim(LEADING {text_literal(_BLANKS)} FROM line) != ''"
+_HAS_TEXT = f"trim(LEADING {text_literal(BLANKS)} FROM line) != ''"
 
 
 def parse_log_lines(

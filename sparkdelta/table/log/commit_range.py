@@ -32,11 +32,13 @@ from sparkdelta.table.listing.line_reader import (
     total_size,
 )
 from sparkdelta.table.listing.log_line_frames import may_name, parse_log_lines
+from sparkdelta.table.listing.plain_actions import ActionsOfLine, plain_actions
 from sparkdelta.table.log.commit_info_frames import commit_infos
 
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
 
+_OF_TABLE = actions("protocol", "metaData")
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
 
 _FILE_ACTION = (
@@ -198,14 +200,19 @@ class CommitRange:
 
         Costs no Spark job if the commits are small, see `line_reader.DRIVER_SCAN_BYTES`.
         """
-        names = ("protocol", "metaData")
+        names = _OF_TABLE.names
         table = self._lines_with(*names)
         if table is None:
             lines = self.lines.filter(may_name(*names))
         else:
             lines = local_lines(self.reader.spark, table)
-        rows = parse_log_lines(lines, actions=actions(*names), few=table is not None)
+        rows = parse_log_lines(lines, actions=_OF_TABLE, few=table is not None)
         return rows.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
+
+    def plain_table_actions(self) -> list[ActionsOfLine] | None:
+        """Return the rows of `table_actions` without Spark; None if that needs Spark."""
+        table = self._lines_with(*_OF_TABLE.names)
+        return None if table is None else plain_actions(table, _OF_TABLE)
 
     def commit_infos(self) -> DataFrame:
         """Return version LONG, commitInfo STRUCT: one row per commit that has one."""

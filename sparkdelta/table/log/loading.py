@@ -15,10 +15,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -48,7 +48,7 @@ from sparkdelta.exceptions import (
     MalformedLogFileError,
     StorageError,
 )
-from sparkdelta.table.checkpoint.checkpoint_footers import TIME_PRECISION_S
+from sparkdelta.table.checkpoint.checkpoint_footers import TIME_PRECISION_S, RecentCheckpoints
 from sparkdelta.table.checkpoint.checkpoint_reader import (
     MAX_SIDECARS,
     SMALL_CHECKPOINT_BYTES,
@@ -57,9 +57,10 @@ from sparkdelta.table.checkpoint.checkpoint_reader import (
 from sparkdelta.table.checksum.version_checksum_rules import VersionChecksum
 from sparkdelta.table.listing.catalog_log import has_catalog
 from sparkdelta.table.listing.file_reader import LogFileReader
-from sparkdelta.table.listing.line_reader import total_size
+from sparkdelta.table.listing.line_reader import lines_that_name, total_size
 from sparkdelta.table.listing.listing import find_log_segment, read_options
 from sparkdelta.table.listing.log_segment_rules import LogSegment
+from sparkdelta.table.listing.plain_actions import plain_actions
 from sparkdelta.table.log.checksums import checksum_of_segment
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.log_reader import LogReader
@@ -247,11 +248,11 @@ def _load(
         with _broken_checkpoint(segment):
             log.checkpoint.checked_footers()
             if _must_be_read(log.checkpoint, log.commits, protocol, metadata):
-                rows = _checkpoint_rows(log.checkpoint)
-                log = replace(log, checkpoint=_with_sidecars(log.checkpoint, rows))
+                found = _own_actions(log.checkpoint)
+                log = replace(log, checkpoint=_with_sidecars(log.checkpoint, found))
                 from_dict = partial(Protocol.from_dict, path=store.table_root)
-                protocol = protocol or _one(rows, "protocol", from_dict)
-                metadata = metadata or _one(rows, "metaData", Metadata.from_dict)
+                protocol = protocol or _one(found.of_table, "protocol", from_dict)
+                metadata = metadata or _one(found.of_table, "metaData", Metadata.from_dict)
             check_num_files(log, checksum)
     if protocol is None or metadata is None:
         what = "protocol" if protocol is None else "metadata"
@@ -313,26 +314,31 @@ def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Met
 def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]:
     if not commits.may_hold("protocol", "metaData"):
         return None, None
-    actions = commits.table_actions()
-    if not commits.is_searched:
-        # One row instead of one per change, at the price of a shuffle of few rows.
-        actions = actions.groupBy().agg(
-            F.max("version").alias("version"),
-            *(
-                F.max_by(name, F.when(F.col(name).isNotNull(), F.col("version"))).alias(name)
-                for name in ("protocol", "metaData")
-            ),
+    actions = commits.plain_table_actions()
+    if actions is None:
+        rows = read_rows(
+            _newest_table_actions(commits),
+            what="protocol and metaData",
+            bound=_MAX_TABLE_ACTIONS,
+            version=commits.last_version,
         )
-    rows = read_rows(
-        actions,
-        what="protocol and metaData",
-        bound=_MAX_TABLE_ACTIONS,
-        version=commits.last_version,
-    )
-    rows.sort(key=lambda row: row["version"] or 0)
-    return (
-        _one(rows, "protocol", partial(Protocol.from_dict, path=commits.reader.table_root)),
-        _one(rows, "metaData", Metadata.from_dict),
+        actions = [row.asDict(recursive=True) for row in rows]
+    actions.sort(key=lambda action: action["version"] or 0)
+    from_dict = partial(Protocol.from_dict, path=commits.reader.table_root)
+    return _one(actions, "protocol", from_dict), _one(actions, "metaData", Metadata.from_dict)
+
+
+def _newest_table_actions(commits: CommitRange) -> DataFrame:
+    actions = commits.table_actions()
+    if commits.is_searched:
+        return actions
+    # One row instead of one per change, at the price of a shuffle of few rows.
+    return actions.groupBy().agg(
+        F.max("version").alias("version"),
+        *(
+            F.max_by(name, F.when(F.col(name).isNotNull(), F.col("version"))).alias(name)
+            for name in ("protocol", "metaData")
+        ),
     )
 
 
@@ -355,58 +361,121 @@ def _must_be_read(
     return is_supported(protocol, TableFeature.V2_CHECKPOINT) or commits.may_hold("protocol")
 
 
-def _checkpoint_rows(reader: CheckpointReader) -> list[Row]:
+_OF_CHECKPOINT = StructType(
+    [
+        StructField("protocol", PROTOCOL),
+        StructField("metaData", METADATA),
+        StructField("sidecar", SIDECAR),
+        StructField("checkpointMetadata", CHECKPOINT_METADATA),
+    ]
+)
+_PATHS = StructType([StructField(name, StructType([ADD["path"]])) for name in ("add", "remove")])
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnActions:
+    """The actions of a checkpoint's own files that are not about data files.
+
+    Attributes
+    ----------
+    of_table
+        Its checkpointMetadata, protocol and metaData.
+    """
+
+    of_table: Sequence[Mapping[str, Any]]
+    sidecars: tuple[Sidecar, ...]
+    sidecar_schema: StructType | None
+
+
+_recent_checkpoints = RecentCheckpoints[_OwnActions](4)
+
+
+def _own_actions(reader: CheckpointReader) -> _OwnActions:
+    store, checkpoint = reader.reader.store, reader.checkpoint
+    kept = _recent_checkpoints.find(store, checkpoint)
+    if kept is not None:
+        return kept
+    actions = _checkpoint_actions(reader)
+    found = _OwnActions(
+        of_table=[action for action in actions if action["sidecar"] is None],
+        sidecars=tuple(_sidecar(action["sidecar"]) for action in actions if action["sidecar"]),
+        sidecar_schema=_sidecar_schema(actions),
+    )
+    if found.sidecars:
+        _recent_checkpoints.keep(store, checkpoint, found)
+    return found
+
+
+def _checkpoint_actions(reader: CheckpointReader) -> Sequence[Mapping[str, Any]]:
     """Read the protocol, metaData, sidecar and checkpointMetadata of a checkpoint's own files."""
     checkpoint = reader.checkpoint
-    fields = {"protocol": PROTOCOL, "metaData": METADATA, "sidecar": SIDECAR}
-    fields |= {"checkpointMetadata": CHECKPOINT_METADATA}
-    # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
-    is_wanted = (
-        "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
-        "OR sidecar.path IS NOT NULL OR checkpointMetadata.version IS NOT NULL"
-    )
-    is_small = total_size(checkpoint.files) <= SMALL_CHECKPOINT_BYTES
-    if is_small:
-        fields |= {"add": _ONLY_PATH, "remove": _ONLY_PATH}
-        is_wanted = f"{is_wanted} OR {_IS_OF_A_FILE}"
-    actions = reader.actions(*(StructField(name, fields[name]) for name in fields))
-    rows = read_rows(
-        actions.filter(is_wanted),
-        what="protocol, metaData and sidecars",
-        bound=MAX_SIDECARS,
-        version=reader.version,
-    )
-    if any(row["sidecar"] is not None for row in rows) and (
-        any(row["add"] or row["remove"] for row in rows) if is_small else _has_file_actions(reader)
-    ):
+    actions, has_file_actions = _searched_actions(reader) or _queried_actions(reader)
+    if has_file_actions and _has_sidecars(actions):
         name = checkpoint.files[0].name
         raise _malformed(reader, f"{name} names sidecars and has file actions beside them")
     for name in ("checkpointMetadata", "protocol", "metaData"):
         # Lines of JSON may be lost; Parquet is read whole or not at all.
         is_needed = checkpoint.is_json or name != "checkpointMetadata"
-        if is_needed and all(row[name] is None for row in rows):
+        if is_needed and all(action[name] is None for action in actions):
             raise _malformed(reader, f"{checkpoint.files[0].name} has no {name}")
-    return rows
+    return actions
 
 
-_ONLY_PATH = StructType([ADD["path"]])
-_IS_OF_A_FILE = "add.path IS NOT NULL OR remove.path IS NOT NULL"
+def _has_sidecars(actions: Sequence[Mapping[str, Any]]) -> bool:
+    return any(action["sidecar"] is not None for action in actions)
 
 
-def _has_file_actions(reader: CheckpointReader) -> bool:
-    """Return True if the checkpoint's own files hold a file action."""
-    actions = reader.actions(StructField("add", _ONLY_PATH), StructField("remove", _ONLY_PATH))
-    of_files = actions.filter(_IS_OF_A_FILE)
-    return has_rows(of_files, what="file actions beside sidecars", version=reader.version)
+_Found: TypeAlias = tuple[Sequence[Mapping[str, Any]], bool]
+"""The actions of a checkpoint, and True if there are file actions beside sidecars."""
 
 
-def _with_sidecars(reader: CheckpointReader, rows: Sequence[Row]) -> CheckpointReader:
+def _searched_actions(reader: CheckpointReader) -> _Found | None:
+    """Find the actions in a JSON checkpoint on the driver; None if that needs Spark."""
+    lines = reader.searched_lines()
+    if lines is None:
+        return None
+    actions = plain_actions(lines_that_name(lines, *_OF_CHECKPOINT.names), _OF_CHECKPOINT)
+    if actions is None or not _has_sidecars(actions):
+        return None if actions is None else (actions, False)
+    # There is none, unless a value in another action has such a name.
+    of_files = plain_actions(lines_that_name(lines, *_PATHS.names), _PATHS)
+    if of_files is None:
+        return None
+    return actions, any(action["add"] or action["remove"] for action in of_files)
+
+
+def _queried_actions(reader: CheckpointReader) -> _Found:
+    # Leaves, so that row groups of nothing but file actions are skipped by their statistics.
+    is_wanted = (
+        "protocol.minReaderVersion IS NOT NULL OR metaData.id IS NOT NULL "
+        "OR sidecar.path IS NOT NULL OR checkpointMetadata.version IS NOT NULL"
+    )
+    fields, is_of_file = _OF_CHECKPOINT.fields, "add.path IS NOT NULL OR remove.path IS NOT NULL"
+    is_small = total_size(reader.checkpoint.files) <= SMALL_CHECKPOINT_BYTES
+    if is_small:
+        fields, is_wanted = [*fields, *_PATHS.fields], f"{is_wanted} OR {is_of_file}"
+    rows = read_rows(
+        reader.actions(*fields).filter(is_wanted),
+        what="protocol, metaData and sidecars",
+        bound=MAX_SIDECARS,
+        version=reader.version,
+    )
+    actions = [row.asDict(recursive=True) for row in rows]
+    if is_small:
+        return actions, any(action["add"] or action["remove"] for action in actions)
+    if not _has_sidecars(actions):
+        return actions, False
+    of_files = reader.actions(*_PATHS.fields).filter(is_of_file)
+    what = "file actions beside sidecars"
+    return actions, has_rows(of_files, what=what, version=reader.version)
+
+
+def _with_sidecars(reader: CheckpointReader, actions: _OwnActions) -> CheckpointReader:
     """Return the reader with the sidecars that a checkpoint names."""
-    sidecars = tuple(_sidecar(row["sidecar"]) for row in rows if row["sidecar"] is not None)
-    _require_sidecars(reader, sidecars)
-    if not sidecars:
+    _require_sidecars(reader, actions.sidecars)
+    if not actions.sidecars:
         return reader
-    return replace(reader, sidecars=sidecars, sidecar_schema=_sidecar_schema(rows))
+    return replace(reader, sidecars=actions.sidecars, sidecar_schema=actions.sidecar_schema)
 
 
 def _require_sidecars(reader: CheckpointReader, sidecars: Sequence[Sidecar]) -> None:
@@ -431,15 +500,16 @@ def _malformed(checkpoint: CheckpointReader, problem: str) -> MalformedLogFileEr
     return MalformedLogFileError(path=root, version=checkpoint.version, problem=problem)
 
 
-def _sidecar(row: Row) -> Sidecar:
-    """Parse a row. Sidecars are in the log's own directory, so only the name of the path counts."""
-    sidecar = Sidecar.from_dict(row.asDict(recursive=True))
+def _sidecar(fields: Mapping[str, Any]) -> Sidecar:
+    """Parse the wire form. Sidecars are in the log's own directory: only the path's name counts."""
+    sidecar = Sidecar.from_dict(fields)
     return replace(sidecar, path=decode_path(sidecar.path).rpartition("/")[2])
 
 
-def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
+def _sidecar_schema(actions: Sequence[Mapping[str, Any]]) -> StructType | None:
     """Parse the columns of the sidecars in the checkpoint's tags; None if they are missing."""
-    metadata = next((row["checkpointMetadata"] for row in rows if row["checkpointMetadata"]), None)
+    found = (action["checkpointMetadata"] for action in actions)
+    metadata = next((each for each in found if each), None)
     text = None if metadata is None else (metadata["tags"] or {}).get("sidecarFileSchema")
     try:
         return None if text is None else StructType.fromJson(json.loads(text))
@@ -450,10 +520,11 @@ def _sidecar_schema(rows: Sequence[Row]) -> StructType | None:
 
 
 def _one(
-    rows: list[Row], name: str, from_dict: Callable[[Mapping[str, Any]], Action]
+    actions: Sequence[Mapping[str, Any]],
+    name: str,
+    from_dict: Callable[[Mapping[str, Any]], Action],
 ) -> Action | None:
-    """Return the last action of a kind in rows; None if there is none."""
-    for row in reversed(rows):
-        if row[name] is not None:
-            return from_dict(row[name].asDict(recursive=True))
-    return None
+    """Return the last action of a kind; None if there is none."""
+    found = (action[name] for action in reversed(actions))
+    fields = next((each for each in found if each is not None), None)
+    return None if fields is None else from_dict(fields)
