@@ -261,7 +261,6 @@ VIEWS_OF_ALL_ROWS = {
 }
 
 
-@pytest.mark.classic("the server has the plans of views")
 @pytest.mark.parametrize("query", VIEWS_OF_ALL_ROWS.values(), ids=VIEWS_OF_ALL_ROWS)
 def test_statements_change_the_table_by_a_view_of_all_rows(
     enabled: SparkSession, view: str, query: str
@@ -285,7 +284,6 @@ def test_statements_change_the_table_by_a_view_of_all_rows(
     assert _rows(enabled.table("t")) == [(2, "B!"), (9, "new")]
 
 
-@pytest.mark.classic("the server has the plans of views")
 @pytest.mark.parametrize("kind", ["named", "path", "USING", "global", "cached"])
 def test_rows_are_inserted_by_a_view_of_a_dataframe(
     enabled: SparkSession, view: str, kind: str
@@ -314,7 +312,6 @@ def test_rows_are_inserted_by_a_view_of_a_dataframe(
         enabled.catalog.dropGlobalTempView(view)
 
 
-@pytest.mark.classic("the server has the plans of views")
 def test_a_view_without_a_column_keeps_its_values(enabled: SparkSession, view: str) -> None:
     """delta-spark writes nulls there."""
     enabled.sql("CREATE TEMP VIEW changed AS SELECT id FROM t")
@@ -341,7 +338,6 @@ OTHER_VIEWS = {
 }
 
 
-@pytest.mark.classic("the server has the plans of views")
 def test_other_views_change_nothing(enabled: SparkSession, view: str) -> None:
     for query, condition in OTHER_VIEWS.items():
         enabled.sql(f"CREATE OR REPLACE TEMP VIEW changed AS {query}")
@@ -358,7 +354,6 @@ def test_other_views_change_nothing(enabled: SparkSession, view: str) -> None:
     assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
 
 
-@pytest.mark.classic("the server has the plans of views")
 def test_a_temporary_view_of_a_permanent_view_changes_nothing(
     enabled: SparkSession, view: str
 ) -> None:
@@ -376,7 +371,6 @@ def test_a_temporary_view_of_a_permanent_view_changes_nothing(
     assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
 
 
-@pytest.mark.classic("the server has the plans of views")
 def test_a_view_of_some_rows_by_dataframe_changes_nothing(enabled: SparkSession, view: str) -> None:
     path = enabled.sql("DESCRIBE DETAIL t").collect()[0]["location"]
     version = enabled.read.format("delta").option("versionAsOf", "1").load(path)

@@ -9,7 +9,7 @@ way fails.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -31,7 +31,9 @@ from sparkdelta.base.spark.connect_temporary_views import (
     forget_dropped_view,
     forget_views_in,
     put_view,
+    view_of_relation,
 )
+from sparkdelta.base.spark.connect_view_plans import RowsMark, copy_mark, has_marks, marks_in
 from sparkdelta.base.spark.library_sessions import session_time_zone
 from sparkdelta.base.spark.typed_values import value_of_field
 
@@ -114,7 +116,9 @@ def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFram
     def rows_for(query: str, more: Sequence[SentCondition]) -> DataFrame:
         return found(query, (*known, *more))
 
-    return rows_when_sent(frame._session, late.schema, rows_for)
+    result = rows_when_sent(frame._session, late.schema, rows_for)
+    copy_mark(rows, result)
+    return result
 
 
 def hold_late_rows(result: DataFrame, sources: Sequence[DataFrame]) -> None:
@@ -212,7 +216,7 @@ def _replace_in_plan(plan: Any, client: Any) -> tuple[str, SentView] | None:
     """Replace late rows in a plan that is to be executed; return the temporary view that it
     creates, and its name.
     """
-    if not _late_rows and not _kept:
+    if not _late_rows and not _kept and not has_marks():
         return None
     sending, created = _Sending(client), None
     kind = plan.WhichOneof("op_type")
@@ -284,7 +288,11 @@ class _Sending:
             put_view(self._client, each)  # its rows are those that it has now
             late = _late_rows_of(each)
             found += [] if late is None else [late]
-        return SentView(copy, found)
+        return SentView(copy, found, marks_in(_relations_in(copy), self._view_of))
+
+    def _view_of(self, relation: Any) -> tuple[Any, Mapping[int, RowsMark]] | None:
+        view = view_of_relation(self._client, relation)
+        return None if view is None else (view.relation, view.marks)
 
 
 def _late_rows_of(relation: Any) -> _LateRows | None:

@@ -7,12 +7,13 @@ sent, the DataFrame that the view was made of stands in its place, see `connect_
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from sparkdelta.base.predicates.resolved_names import UnusableError, name_parts
+from sparkdelta.base.spark.connect_view_plans import RowsMark
 
 _GLOBAL = "global_temp"
 _OF_VIEWS = re.compile(r"\bVIEW\b", re.IGNORECASE)
@@ -28,10 +29,13 @@ class SentView:
         The plan of its rows.
     late_rows
         The late rows in the plan, which are kept by it.
+    marks
+        Of the relations in the plan, see `connect_view_plans`.
     """
 
     relation: Any
     late_rows: Sequence[Any]
+    marks: Mapping[int, RowsMark]
 
 
 _views: WeakKeyDictionary[Any, dict[str, SentView]] = WeakKeyDictionary()
@@ -49,7 +53,7 @@ def created_view(command: Any) -> str | None:
 
 def define_view(client: Any, name: str, view: SentView) -> None:
     """Remember a view that has been created, or forget one that has other rows now."""
-    if view.late_rows:
+    if view.late_rows or view.marks:
         _views.setdefault(client, {})[name] = view
     else:
         _views.get(client, {}).pop(name, None)
@@ -57,16 +61,11 @@ def define_view(client: Any, name: str, view: SentView) -> None:
 
 def put_view(client: Any, relation: Any) -> bool:
     """Put the rows of a view in the place of a relation that names it; return True if it does."""
-    views, read = _views.get(client), relation.read
-    if not views or relation.WhichOneof("rel_type") != "read" or read.is_streaming:
-        return False
-    if read.WhichOneof("read_type") != "named_table" or read.named_table.options:
-        return False
-    name = _parts(read.named_table.unparsed_identifier)
-    view = views.get(_key(name))
-    if view is None:
+    view = view_of_relation(client, relation)
+    if view is None or not view.late_rows:
         return False
     number = relation.common.plan_id  # by which columns refer to it
+    name = _parts(relation.read.named_table.unparsed_identifier)
     relation.Clear()
     relation.common.plan_id = number
     relation.subquery_alias.alias = name[-1]
@@ -74,9 +73,19 @@ def put_view(client: Any, relation: Any) -> bool:
     return True
 
 
-def is_sent_view(client: Any, name: Sequence[str]) -> bool:
-    """Return True if a name is that of such a view."""
-    return _key(name) in _views.get(client, {})
+def view_of_relation(client: Any, relation: Any) -> SentView | None:
+    """Return the view that a relation names; None for other relations and views."""
+    views, read = _views.get(client), relation.read
+    if not views or relation.WhichOneof("rel_type") != "read" or read.is_streaming:
+        return None
+    if read.WhichOneof("read_type") != "named_table" or read.named_table.options:
+        return None
+    return views.get(_key(_parts(read.named_table.unparsed_identifier)))
+
+
+def sent_view(client: Any, name: Sequence[str]) -> SentView | None:
+    """Return the view with a name; None if it has no rows of Delta tables, or is not known here."""
+    return _views.get(client, {}).get(_key(name))
 
 
 def forget_dropped_view(client: Any, catalog: Any) -> None:

@@ -54,7 +54,13 @@ from sparkdelta.base.spark.connect_sessions import (
     connect_sibling,
     copy_sql_settings,
 )
-from sparkdelta.base.spark.connect_temporary_views import is_sent_view
+from sparkdelta.base.spark.connect_temporary_views import SentView, sent_view
+from sparkdelta.base.spark.connect_view_plans import (
+    RowsMark,
+    is_query,
+    mark_rows,
+    table_of_relation,
+)
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.library_sessions import set_up_for_view
 from sparkdelta.exceptions import DeltaError
@@ -105,23 +111,32 @@ class ConnectViews(ConnectCatalog):
     def mark_rows_of_table(
         self, rows: DataFrame, table_root: str, version: Version | None = None
     ) -> None:
-        """Skip it: the server has the plans of views."""
+        if version is None:
+            mark_rows(rows, RowsMark(table_root, columns=tuple(rows.columns)))
+        else:
+            mark_rows(rows, RowsMark(table_root, str(version)))
 
     def mark_query(self, rows: DataFrame) -> None:
-        """Skip it, as `mark_rows_of_table` does."""
+        mark_rows(rows, RowsMark(is_query=True))
 
     def mark_rows_of_view(self, rows: DataFrame) -> None:
-        """Skip it, as `mark_rows_of_table` does."""
+        mark_rows(rows, RowsMark())
 
-    def is_view_of_query(self, name: Sequence[str]) -> bool:  # noqa: ARG002
-        return False
+    def is_view_of_query(self, name: Sequence[str]) -> bool:
+        view = self._sent_view(name)
+        return view is not None and is_query(view.relation, view.marks)
 
-    def table_of_view(self, name: Sequence[str]) -> TableView | None:  # noqa: ARG002
-        return None
+    def table_of_view(self, name: Sequence[str]) -> TableView | None:
+        view = self._sent_view(name)
+        return None if view is None else table_of_relation(view.relation, view.marks)
 
     def following_view(self, name: Sequence[str]) -> DataFrame | None:
+        view = self._sent_view(name)
+        return None if view is None else _named_rows(self.spark, quoted_path(name))
+
+    def _sent_view(self, name: Sequence[str]) -> SentView | None:
         client: Any = self.spark.client
-        return _named_rows(self.spark, quoted_path(name)) if is_sent_view(client, name) else None
+        return sent_view(client, name)
 
     @contextmanager
     def view_session(self, view: StoredView) -> Iterator[SparkSession]:

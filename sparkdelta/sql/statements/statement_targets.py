@@ -76,8 +76,10 @@ def path_of_view(spark: SparkSession, name: Name, operation: str) -> str | None:
 
 def _reads_delta(spark: SparkSession, name: Name) -> bool:
     """Return True if a view reads the latest version of a Delta table."""
-    sql = sparks_sql(spark)
-    if engine_of(spark).is_temporary_view(name):
+    sql, engine = sparks_sql(spark), engine_of(spark)
+    if engine.following_view(name) is not None:
+        return True
+    if engine.is_temporary_view(name):
         return bool(followed_tables(sql(f"TABLE {quoted_path(name)}")))
     return SparkSql(spark, sql, {}).view_of_delta(name) is not None
 
