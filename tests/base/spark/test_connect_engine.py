@@ -79,20 +79,20 @@ spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
 spark.conf.set("spark.sql.caseSensitive", "true")
 spark.conf.set("spark.sql.ansi.enabled", "false")
 """
-_CHANGES = """
+_READS_AGAIN = """
 try:
     found["hostile"] = described(spark, json.loads(sys.argv[1])["vectors"])
 except Exception as error:
     found["hostile"] = repr(error)[:1000]
 tables = json.loads(sys.argv[1])
 found["cached"] = [read_while_cached(spark, tables[name]) for name in CACHED]
+"""
+_CHANGES = """
 found["written"] = written(spark, Path(sys.argv[2]))
 found["deleted"] = deleted(spark, Path(sys.argv[2]))
 found["changed"] = changed(spark, Path(sys.argv[2]))
 found["ruled"] = ruled(spark, Path(sys.argv[2]))
 found["by pyspark"] = by_pyspark(spark, Path(sys.argv[2]))
-"""
-_DEFINITIONS = """
 found["by definition"] = by_definition(spark, Path(sys.argv[2]))
 found["refused"] = refused_definitions(spark, Path(sys.argv[2]))
 found["by name"] = by_name(spark, Path(sys.argv[2]))
@@ -101,8 +101,8 @@ _END = """
 print(json.dumps(found))
 spark.stop()
 """
-PROGRAM = _SESSION + _READS + _HOSTILE + _CHANGES + _END
-DEFINING_PROGRAM = _SESSION + _HOSTILE + _DEFINITIONS + _END
+READING_PROGRAM = _SESSION + _READS + _HOSTILE + _READS_AGAIN + _END
+CHANGING_PROGRAM = _SESSION + _HOSTILE + _CHANGES + _END
 
 
 def described(
@@ -516,7 +516,7 @@ def _tables(root: Path) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, Any]]:
     """Tables by name, and what a Connect client in a process of its own says of each."""
-    return _asked_once(tmp_path_factory, "connect", PROGRAM, _tables)
+    return _asked_once(tmp_path_factory, "reads", READING_PROGRAM, _tables)
 
 
 def _asked_once(
@@ -569,9 +569,9 @@ def by_connect(asked: tuple[dict[str, str], dict[str, Any]]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def defined_by_connect(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Another client's answers about definitions and names."""
-    return _asked_once(tmp_path_factory, "definitions", DEFINING_PROGRAM, lambda _: {})[1]
+def changed_by_connect(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Another client's answers about what it has changed and defined."""
+    return _asked_once(tmp_path_factory, "changes", CHANGING_PROGRAM, lambda _: {})[1]
 
 
 @pytest.mark.parametrize(
@@ -608,28 +608,32 @@ def test_a_version_is_read_again_while_it_is_cached(
     assert all(first == again > 0 for first, again, _ in counts)
 
 
+@pytest.mark.slow
 def test_connect_writes_what_classic_writes(
-    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     """Under the settings of the other test, which no table may notice."""
-    assert by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
-    assert len(by_connect["written"][3]) == 5
-    assert by_connect["written"][4] == [[1, 1], [0, 0]]  # of the overwrite, of no refused write
+    assert changed_by_connect["written"] == json.loads(json.dumps(written(spark, tmp_path)))
+    assert len(changed_by_connect["written"][3]) == 5
+    of_overwrite, of_refused_writes = [1, 1], [0, 0]
+    assert changed_by_connect["written"][4] == [of_overwrite, of_refused_writes]
 
 
+@pytest.mark.slow
 def test_connect_deletes_what_classic_deletes(
-    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(deleted(spark, tmp_path)))
-    assert by_connect["deleted"] == here
+    assert changed_by_connect["deleted"] == here
     assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
 
 
+@pytest.mark.slow
 def test_connect_changes_rows_as_classic_does(
-    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(changed(spark, tmp_path)))
-    assert by_connect["changed"] == here
+    assert changed_by_connect["changed"] == here
     assert here[2] == [1, 4, 1, 1, 8, 4, 2, 2, 1, 0, 1, 0, 2, 9]
     assert here[3] == [
         "DELTA_REPLACE_WHERE_MISMATCH",
@@ -639,11 +643,12 @@ def test_connect_changes_rows_as_classic_does(
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_connect_checks_rules_as_classic_does(
-    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(ruled(spark, tmp_path)))
-    assert by_connect["ruled"] == here
+    assert changed_by_connect["ruled"] == here
     assert here[0] == [[1, "a", 2]]
     in_constraint = "EXPRESSION_IN_CHECK_CONSTRAINT", "EXPRESSION_CHECK_CONSTRAINT"
     assert here[1] == [
@@ -656,10 +661,10 @@ def test_connect_checks_rules_as_classic_does(
 
 @pytest.mark.slow
 def test_definitions_are_those_of_classic_spark(
-    spark: SparkSession, defined_by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(by_definition(spark, tmp_path)))
-    there = defined_by_connect["by definition"]
+    there = changed_by_connect["by definition"]
     results = dict(zip(DEFINITIONS, here, strict=False))
     assert dict(zip(DEFINITIONS, there, strict=False)) == results
     assert there[-3:] == here[-3:] == [[4, 3], [1], here[-1]]
@@ -678,24 +683,25 @@ def test_definitions_are_those_of_classic_spark(
 
 
 @pytest.mark.slow
-def test_connect_refuses_what_its_server_cannot_define(defined_by_connect: dict[str, Any]) -> None:
+def test_connect_refuses_what_its_server_cannot_define(changed_by_connect: dict[str, Any]) -> None:
     refused = ["DELTA_STATEMENT_NOT_SUPPORTED"] * 2
-    assert defined_by_connect["refused"] == [*refused, "DELTA_ILLEGAL_OPTION"]
+    assert changed_by_connect["refused"] == [*refused, "DELTA_ILLEGAL_OPTION"]
 
 
+@pytest.mark.slow
 def test_pysparks_methods_do_the_same(
-    spark: SparkSession, by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(by_pyspark(spark, tmp_path)))
-    assert by_connect["by pyspark"] == here == [[4, 5, 3, 1], ["part"], 3]
+    assert changed_by_connect["by pyspark"] == here == [[4, 5, 3, 1], ["part"], 3]
 
 
 @pytest.mark.slow
 def test_names_are_in_the_servers_catalog(
-    spark: SparkSession, defined_by_connect: dict[str, Any], tmp_path: Path
+    spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
     here = json.loads(json.dumps(by_name(spark, tmp_path)))
-    assert defined_by_connect["by name"] == here
+    assert changed_by_connect["by name"] == here
     assert here[0] == [4, 2, 4, 6, 0, 1, 0]
     is_external = [name == "c_external" for name in NAMES]
     assert here[1] == ["EXTERNAL" if found else "MANAGED" for found in is_external]

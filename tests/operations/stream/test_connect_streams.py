@@ -231,6 +231,7 @@ def read_with_options(spark: SparkSession, root: str) -> Any:
     return read
 
 
+@pytest.mark.slow
 def test_stream_reads_a_table_with_its_options(server: ConnectServer, tmp_path: Path) -> None:
     read = server.call(read_with_options, str(tmp_path))
     day = "2024-02-03 04:05:06"
