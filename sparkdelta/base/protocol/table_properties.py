@@ -37,6 +37,7 @@ CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 DEFAULT_CHECKPOINT_INTERVAL = 10
 COMPACTION_INTERVAL = "sparkdelta.logCompactionInterval"
 COMPACTION_IN_BACKGROUND = "sparkdelta.autoCompactInBackground"
+CHECKPOINT_IN_BACKGROUND = "sparkdelta.checkpointInBackground"
 MAX_DELETED_SHARE = "sparkdelta.maxDeletedShare"
 DEFAULT_MAX_DELETED_SHARE = 0.5
 COMPRESSION = "delta.parquet.compression.codec"

@@ -14,11 +14,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from sparkdelta.base.protocol.manifest_files import ENABLE_MANIFESTS, touched_partitions
 from sparkdelta.base.protocol.table_features import Writing, allows
 from sparkdelta.base.protocol.table_properties import (
+    CHECKPOINT_IN_BACKGROUND,
     COMPACTION_IN_BACKGROUND,
     checkpoint_interval,
     compaction_interval,
@@ -84,26 +86,49 @@ def _run_step(done: CommittedTransaction, what: str, step: Callable[[], None]) -
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class _DueUpkeep:
+    """The maintenance of a table that its writers do not wait for.
+
+    Attributes
+    ----------
+    checkpoint
+        The commit whose version gets a checkpoint; None if no checkpoint is due.
+    """
+
+    checkpoint: CommittedTransaction | None = None
+    compaction: AutoCompaction | None = None
+
+    def joined(self, later: _DueUpkeep) -> _DueUpkeep:
+        """Return the maintenance after a later commit in place of two."""
+        compaction = later.compaction or self.compaction
+        if self.compaction is not None and later.compaction is not None:
+            compaction = self.compaction.joined(later.compaction)
+        return _DueUpkeep(later.checkpoint or self.checkpoint, compaction)
+
+    def run(self) -> None:
+        if self.checkpoint is not None:
+            write = partial(_checkpoint, self.checkpoint)
+            _run_step(self.checkpoint, "checkpoint in the background", write)
+        if self.compaction is not None:
+            compact = partial(auto_compact, self.compaction, run_commit_hooks)
+            _run_step(self.compaction.done, "auto compaction in the background", compact)
+
+
+BACKGROUND = BackgroundThread("sparkdelta upkeep", _DueUpkeep.run, _DueUpkeep.joined)
+"""The thread that maintains tables with `sparkdelta.autoCompactInBackground` and
+`sparkdelta.checkpointInBackground`. Where it fails, or Spark is stopped before, a later commit of
+the table does it."""
+
+
 def _compact_files(done: CommittedTransaction) -> None:
     due = due_compaction(done)
     if due is None:
         return
     if is_on(done.properties, COMPACTION_IN_BACKGROUND):
-        BACKGROUND.add(done.store.table_root, due)
+        BACKGROUND.add(done.store.table_root, _DueUpkeep(compaction=due))
     else:
         auto_compact(due, run_commit_hooks)
-
-
-def _compact_in_background(due: AutoCompaction) -> None:
-    compact = partial(auto_compact, due, run_commit_hooks)
-    _run_step(due.done, "auto compaction in the background", compact)
-
-
-BACKGROUND = BackgroundThread(
-    "sparkdelta auto compaction", _compact_in_background, AutoCompaction.joined
-)
-"""The thread that compacts tables with `sparkdelta.autoCompactInBackground`. Where it fails, or
-Spark is stopped before, the next commit of the table compacts it."""
 
 
 def _write_checksum(done: CommittedTransaction) -> None:
@@ -134,6 +159,13 @@ def _compact_log(done: CommittedTransaction) -> None:
 def _write_checkpoint(done: CommittedTransaction) -> None:
     if not done.version or done.version % checkpoint_interval(done.properties):
         return
+    if is_on(done.properties, CHECKPOINT_IN_BACKGROUND):
+        BACKGROUND.add(done.store.table_root, _DueUpkeep(checkpoint=done))
+    else:
+        _checkpoint(done)
+
+
+def _checkpoint(done: CommittedTransaction) -> None:
     path, now = done.store.table_root, time.time_ns() // 1_000_000
     with engine_of(done.spark).log_session() as session:
         snapshot = done.snapshot.in_session(session)

@@ -5,14 +5,18 @@ back.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from sparkdelta import read_delta, write_checkpoint, write_delta
+from sparkdelta.base.protocol.table_properties import CHECKPOINT_IN_BACKGROUND
 from sparkdelta.operations.upkeep import commit_hooks
 from tests.support.checksums import assert_checksums
 from tests.support.spark_jobs import counted_jobs
@@ -163,3 +167,45 @@ def test_a_property_that_is_none(
     Path(table_path, "_delta_log", f"{0:020d}.crc").unlink()
     assert append(spark, table_path) == 1
     assert "delta.checkpointInterval" in caplog.text
+
+
+def test_a_checkpoint_in_the_background(
+    spark: SparkSession,
+    table_path: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """PROTOCOL.md#checkpoints: the writer does not wait; of several due ones the newest is
+    written.
+    """
+    begun, free, written = Event(), Event(), commit_hooks.checkpoint_table
+
+    def waits(*arguments: Any, **named: Any) -> Any:
+        begun.set()
+        assert free.wait(300)
+        return written(*arguments, **named)
+
+    monkeypatch.setattr(commit_hooks, "checkpoint_table", waits)
+    properties = {"delta.checkpointInterval": "2", CHECKPOINT_IN_BACKGROUND: "true"}
+    append(spark, table_path, properties=properties)
+    for _ in range(2):
+        append(spark, table_path)
+    assert begun.wait(300)
+    for _ in range(4):
+        append(spark, table_path)
+    assert log(table_path, ".checkpoint.parquet") == []
+    free.set()
+    commit_hooks.BACKGROUND.wait()
+    assert log(table_path, ".checkpoint.parquet") == [2, 6]
+    assert read_delta(spark, table_path).count() == 21
+
+    def fails(*arguments: Any, **named: Any) -> None:
+        raise RuntimeError("no space left")
+
+    monkeypatch.setattr(commit_hooks, "checkpoint_table", fails)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            append(spark, table_path)
+        commit_hooks.BACKGROUND.wait()
+    assert "its checkpoint in the background failed: no space left" in caplog.text
+    assert assert_checksums(table_path) == [*range(9)]
