@@ -386,6 +386,28 @@ def test_a_view_of_some_rows_by_dataframe_changes_nothing(enabled: SparkSession,
     assert _rows(enabled.table("t")) == [(1, "a"), (2, "b")]
 
 
+def test_fields_of_structs_are_other_columns(enabled: SparkSession, view: str) -> None:
+    enabled.sql("CREATE TABLE u (id INT, a STRING, x STRUCT<a: STRING>) USING delta")
+    enabled.sql("INSERT INTO u VALUES (1, 'of the table', named_struct('a', 'of the struct'))")
+    try:
+        for rows in (
+            enabled.sql("SELECT id, x.a, x FROM u"),
+            enabled.sql("SELECT id, x.*, x FROM u"),
+            enabled.table("u").select("id", "x.a", "x"),
+            enabled.table("u").alias("u").select("u.id", "u.x.a", "u.x"),
+        ):
+            rows.createOrReplaceTempView(view)
+            with raises("DELTA_STATEMENT_NOT_SUPPORTED"):
+                enabled.sql("DELETE FROM changed WHERE a = 'of the struct'")
+        enabled.table("u").alias("u").select("u.x", "u.a", "u.id").createOrReplaceTempView(view)
+        assert _rows(enabled.sql("UPDATE changed SET a = 'new' WHERE x.a = 'of the struct'")) == [
+            (1,)
+        ]
+        assert _rows(enabled.table("u").select("id", "a")) == [(1, "new")]
+    finally:
+        enabled.sql("DROP TABLE u")
+
+
 STATEMENTS_OF_TABLES = {
     "OPTIMIZE v": "OPTIMIZE",
     "VACUUM v": "VACUUM",

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -23,6 +23,12 @@ from pyspark.sql.types import StructType
 
 from sparkdelta.base.predicates.predicate_rules import And, Predicate
 from sparkdelta.base.spark.connect_commands import is_query, sql_text
+from sparkdelta.base.spark.connect_filters import (
+    SentCondition,
+    children,
+    conditions_of_sides,
+    relations_in,
+)
 from sparkdelta.base.spark.connect_requests import wrap_requests
 from sparkdelta.base.spark.connect_temporary_views import (
     SentView,
@@ -46,22 +52,6 @@ _KEEPS_ROWS = frozenset(("filter", "sort", "hint", "repartition", "subquery_alia
 
 _OF_RELATIONS = frozenset(("persist", "unpersist", "get_storage_level"))
 _OF_PLANS = frozenset(("explain", "input_files", "same_semantics", "semantic_hash"))
-
-
-@dataclass(frozen=True)
-class SentCondition:
-    """The condition of a filter in a plan that is sent.
-
-    Attributes
-    ----------
-    message
-        Its expression, as it is sent.
-    alias
-        Of the rows there, which the first part of a name may be; None without one.
-    """
-
-    message: Any
-    alias: str | None = None
 
 
 RowsFor: TypeAlias = Callable[[str, Sequence[SentCondition]], DataFrame]
@@ -174,7 +164,7 @@ def parse_sent(
     terms = (
         parse_connect_message(each.message, schema, time_zone=zone, alias=each.alias)
         for each in conditions
-        if not is_retyped(spark, str(each.message))
+        if each.holds_for(schema.names) and not is_retyped(spark, str(each.message))
     )
     return And(tuple(terms))
 
@@ -208,7 +198,7 @@ def sent_plan(rows: DataFrame) -> Any:
 def reads_kept_rows(rows: DataFrame) -> bool:
     """Return True if the server caches some of the relations that rows are made from."""
     frame: Any = rows
-    relations = _relations_in(frame._plan.plan(frame._session.client))
+    relations = relations_in(frame._plan.plan(frame._session.client))
     return bool(_kept) and any(_kept_relation(relation) is not None for relation in relations)
 
 
@@ -230,7 +220,7 @@ def _replace_in_plan(plan: Any, client: Any) -> tuple[str, SentView] | None:
         if name is not None:
             created = name, sending.view_of(plan.command.create_dataframe_view.input)
         forget_views_in(client, sql_text(plan.command))
-        for relation in _children(plan.command):
+        for relation in children(plan.command):
             sending.replace(relation, ())
     return created
 
@@ -276,19 +266,24 @@ class _Sending:
                 _kept.clear()
             if kind == "catalog":
                 forget_dropped_view(self._client, relation.catalog)
+            if kind == "join":
+                left, right = conditions_of_sides(relation.join, conditions)
+                self.replace(relation.join.left, left)
+                self.replace(relation.join.right, right)
+                return
             below = _conditions_below(relation, kind, conditions)
-            for child in _children(relation):
+            for child in children(relation):
                 self.replace(child, below)
 
     def view_of(self, relation: Any) -> SentView:
         """Return the view of a relation."""
         copy, found = type(relation)(), list[_LateRows]()
         copy.CopyFrom(relation)
-        for each in _relations_in(copy):
+        for each in relations_in(copy):
             put_view(self._client, each)  # its rows are those that it has now
             late = _late_rows_of(each)
             found += [] if late is None else [late]
-        return SentView(copy, found, marks_in(_relations_in(copy), self._view_of))
+        return SentView(copy, found, marks_in(relations_in(copy), self._view_of))
 
     def _view_of(self, relation: Any) -> tuple[Any, Mapping[int, RowsMark]] | None:
         view = view_of_relation(self._client, relation)
@@ -329,12 +324,12 @@ def _conditions_below(
 ) -> tuple[SentCondition, ...]:
     """Return the conditions that hold for all needed rows of the only relation below another."""
     if kind == "project" and all(map(_is_plain_column, relation.project.expressions)):
-        return conditions
+        return tuple(replace(each, is_above_select=True) for each in conditions)
     if kind not in _KEEPS_ROWS:
         return ()
     if kind == "subquery_alias":
         alias = relation.subquery_alias.alias
-        return tuple(SentCondition(each.message, each.alias or alias) for each in conditions)
+        return tuple(replace(each, alias=each.alias or alias) for each in conditions)
     if kind == "filter":
         return (*conditions, SentCondition(relation.filter.condition))
     return conditions
@@ -348,22 +343,3 @@ def _is_plain_column(expression: Any) -> bool:
     return kind == "unresolved_attribute" and "." not in (
         expression.unresolved_attribute.unparsed_identifier
     )
-
-
-def _relations_in(relation: Any) -> Iterator[Any]:
-    """Yield a relation and all those below it."""
-    yield relation
-    for child in _children(relation):
-        yield from _relations_in(child)
-
-
-def _children(message: Any) -> Iterator[Any]:
-    """Yield the relations directly below a relation or command."""
-    for described, value in message.ListFields():
-        if described.message_type is None or described.message_type.GetOptions().map_entry:
-            continue
-        for each in value if described.is_repeated else [value]:
-            if described.message_type.name == "Relation":
-                yield each
-            else:
-                yield from _children(each)

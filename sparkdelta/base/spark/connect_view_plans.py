@@ -4,7 +4,7 @@ clients sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -47,9 +47,10 @@ _marks: WeakValueDictionary[int, RowsMark] = WeakValueDictionary()
 def mark_rows(rows: DataFrame, mark: RowsMark) -> None:
     """Mark the plan of rows, wherever it stands in the plan of a view."""
     frame: Any = rows
-    frame._plan.mark = mark
-    number = frame._plan.plan(frame._session.client).common.plan_id
-    _marks[number] = mark
+    plan = frame._plan
+    plan.mark = mark
+    relation = getattr(plan, "_relation", None)  # which the server has made
+    _marks[plan._plan_id if relation is None else relation.common.plan_id] = mark
 
 
 def copy_mark(rows: DataFrame, copy: DataFrame) -> None:
@@ -76,7 +77,7 @@ def marks_in(relations: Iterable[Any], view_of: ViewOf) -> dict[int, RowsMark]:
     marks: dict[int, RowsMark] = {}
     for relation in relations:
         number, view = relation.common.plan_id, view_of(relation)
-        mark = _marks.get(number)
+        mark = _marks.get(number) if number else None
         table = None if view is None else table_of_relation(*view)
         if mark is None and table is not None and table.is_by_permanent_view:
             mark = RowsMark()
@@ -109,8 +110,10 @@ def table_of_relation(relation: Any, marks: Mapping[int, RowsMark]) -> TableView
         is_all = relation.filter.condition.expression_string.expression == "true"
         return below and replace(below, is_frame=False, is_partial=below.is_partial or not is_all)
     if kind == "project":
-        below = table_of_relation(relation.project.input, marks)
-        return below and _selected(below, map(_column_of, relation.project.expressions))
+        source = relation.project.input
+        below, alias = table_of_relation(source, marks), source.subquery_alias.alias
+        columns = (_column_of(each, alias) for each in relation.project.expressions)
+        return below and _selected(below, columns)
     if kind == "to_df":
         below = table_of_relation(relation.to_df.input, marks)
         return below and _renamed(below, relation.to_df.column_names)
@@ -141,10 +144,8 @@ def _selected(below: TableView, columns: Iterable[tuple[str, str | None]]) -> Ta
     known = {name_key(name): column for name, column in below.columns.items()}
     found: dict[str, str | None] = {}
     for name, source in columns:
-        if source == _ALL:
-            found |= below.columns
-        else:
-            found[name] = None if source is None else known.get(name_key(source))
+        new = below.columns if source == _ALL else {name: known.get(name_key(source or ""))}
+        found |= {each: None if each in found else column for each, column in new.items()}
     return replace(below, columns=found, is_frame=False)
 
 
@@ -153,13 +154,19 @@ def _renamed(below: TableView, names: Iterable[str]) -> TableView:
     return replace(below, columns=columns, is_frame=False)
 
 
-def _column_of(expression: Any) -> tuple[str, str | None]:
-    """Return the name of an expression of a projection, and of the column that it is as it is."""
+def _column_of(expression: Any, alias: str) -> tuple[str, str | None]:
+    """Return the name of an expression of a projection, and of the column that it is as it is.
+
+    Parameters
+    ----------
+    alias
+        Of the rows below, which the first part of a name may be.
+    """
     kind = expression.WhichOneof("expr_type")
     if kind == "unresolved_star":
         return _ALL, _ALL
     if kind == "alias" and len(expression.alias.name) == 1:
-        _, source = _column_of(expression.alias.expr)
+        _, source = _column_of(expression.alias.expr, alias)
         return expression.alias.name[0], source
     if kind == "unresolved_attribute":
         text = expression.unresolved_attribute.unparsed_identifier
@@ -168,10 +175,15 @@ def _column_of(expression: Any) -> tuple[str, str | None]:
     else:
         return str(expression), None
     try:
-        name = name_parts(text)[-1]
+        *qualifier, name = name_parts(text)
     except UnusableError:
         return text, None
-    return name, name
+    return name, name if _is_of(alias, qualifier) else None
+
+
+def _is_of(alias: str, qualifier: Sequence[str]) -> bool:
+    """Return False if the first part of a name may be a struct."""
+    return not qualifier or [name_key(each) for each in qualifier] == [name_key(alias)]
 
 
 def _table_of_query(query: Any, marks: Mapping[int, RowsMark]) -> TableView | None:
@@ -208,22 +220,27 @@ def _table_of_select(
         return None if relation is None else table_of_relation(relation, marks)
     if not isinstance(tree, exp.Select) or "from_" not in parts or parts - _OF_SELECT:
         return None
-    below = _table_of_select(tree.args["from_"].this, relations, marks)
+    source = tree.args["from_"].this
+    below = _table_of_select(source, relations, marks)
     if below is None:
         return None
-    columns = _selected(below, map(_column_of_tree, tree.expressions))
-    return replace(columns, is_partial=below.is_partial or bool(tree.args.get("where")))
+    columns = (_column_of_tree(each, source.alias_or_name) for each in tree.expressions)
+    is_partial = below.is_partial or "where" in parts
+    return replace(_selected(below, columns), is_partial=is_partial)
 
 
-def _column_of_tree(tree: Any) -> tuple[str, str | None]:
+def _column_of_tree(tree: Any, alias: str) -> tuple[str, str | None]:
     from sqlglot import exp
 
     if tree.is_star:
         star = tree.this if isinstance(tree, exp.Column) else tree
-        return _ALL, None if any(star.args.values()) else _ALL
+        qualifier = [tree.table] if isinstance(tree, exp.Column) else []
+        is_all = _is_of(alias, qualifier) and not any(star.args.values())
+        return _ALL, _ALL if is_all else None
     if isinstance(tree, exp.Alias):
-        _, source = _column_of_tree(tree.this)
+        _, source = _column_of_tree(tree.this, alias)
         return tree.alias, source
     if isinstance(tree, exp.Column):
-        return tree.name, tree.name
+        qualifier = [part.name for part in tree.parts[:-1]]
+        return tree.name, tree.name if _is_of(alias, qualifier) else None
     return tree.sql(), None

@@ -388,6 +388,7 @@ class _OwnActions:
 
 
 _recent_checkpoints = RecentCheckpoints[_OwnActions](4)
+_MAX_KEPT_SIDECARS = 50_000  # of a checkpoint that is kept: some 50 MB
 
 
 def _own_actions(reader: CheckpointReader) -> _OwnActions:
@@ -401,7 +402,7 @@ def _own_actions(reader: CheckpointReader) -> _OwnActions:
         sidecars=tuple(_sidecar(action["sidecar"]) for action in actions if action["sidecar"]),
         sidecar_schema=_sidecar_schema(actions),
     )
-    if found.sidecars:
+    if 0 < len(found.sidecars) <= _MAX_KEPT_SIDECARS:
         _recent_checkpoints.keep(store, checkpoint, found)
     return found
 

@@ -29,7 +29,8 @@ from sparkdelta.base.skipping.data_skipping_frames import DataSkipping
 from sparkdelta.base.skipping.failing_values import infallible_terms, is_infallible
 from sparkdelta.base.skipping.predicate_value_frames import to_sql
 from sparkdelta.base.skipping.row_group_bounds import row_group_bounds
-from sparkdelta.base.spark.connect_late_rows import SentCondition, parse_sent, rows_when_sent
+from sparkdelta.base.spark.connect_filters import SentCondition
+from sparkdelta.base.spark.connect_late_rows import parse_sent, rows_when_sent
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.spark.enabled_sessions import is_enabled
 from sparkdelta.base.spark.job_names import jobs_of

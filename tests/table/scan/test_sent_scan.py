@@ -74,6 +74,53 @@ def test_filters_next_to_the_table_choose_files(client: SparkSession, table: str
     assert _files(read_delta(client, table).where("part = 3")) == 1
 
 
+def test_filters_above_joins_choose_files(client: SparkSession, table: str) -> None:
+    frame = client.read.format("delta").load(table)
+    other = client.range(100).selectExpr("id AS key", "id % 7 AS label", "id % 5 AS part")
+    named = other.drop("part")
+    joined = frame.join(named, frame.id == named.key)
+    for chosen, files in (
+        (joined.where("part = 3"), 1),
+        (joined.where((F.col("part") == 3) & (F.col("label") == 1)), 1),
+        (joined.where(frame.part == 3).hint("rebalance").where("label = 1"), 1),
+        (named.join(frame, frame.id == named.key).where("part IN (1, 2)"), 2),
+        (frame.join(named, F.col("id") == F.col("key"), "left").where("part = 3"), 1),
+        (named.join(frame, F.col("id") == F.col("key"), "right").where("part = 3"), 1),
+        (frame.join(other, F.col("id") == F.col("key"), "semi").where("part = 3"), 1),
+        (frame.join(other, F.col("id") == F.col("key"), "anti").where("part = 3"), 1),
+        (frame.join(named.withColumnRenamed("key", "id"), "id").where("part = 3"), 1),
+        (frame.crossJoin(named.limit(3)).where("part = 3").where("id < 50"), 1),
+        # Not these.
+        (joined.where("part = 3 OR label = 1"), 5),
+        (frame.join(named, F.col("id") == F.col("key"), "full").where("part = 3"), 5),
+        (named.join(frame, F.col("id") == F.col("key"), "left").where("part IS NULL"), 5),
+        (frame.join(other, frame.id == other.key).where(other.part == 3), 5),
+        (frame.join(other, frame.id == other.key).select("id", other.part).where("part = 3"), 5),
+        (named.join(frame.withColumn("key", F.col("id")), "key").where("key = 3"), 5),
+        (joined.alias("j").where("j.part = 3"), 5),
+    ):
+        assert _files(chosen) == files
+    assert joined.where("part = 3").count() == 20
+    assert _ids(frame.join(other, frame.id == other.key).where(other.part == 3)) == [
+        *range(3, 100, 5)
+    ]
+
+
+def test_filters_above_joins_tell_apart_names_by_their_case(
+    client: SparkSession, table: str
+) -> None:
+    frame = client.read.format("delta").load(table)
+    other = client.range(100).selectExpr("id AS key", "7 - id % 5 AS PART")
+    client.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        joined = frame.join(other, F.col("id") == F.col("key"))
+        for condition in ("PART = 4", F.col("PART") == 4):
+            assert _ids(joined.where(condition)) == [*range(3, 100, 5)]
+        assert _files(joined.where("part = 3")) == 1
+    finally:
+        client.conf.unset("spark.sql.caseSensitive")
+
+
 def test_the_condition_of_a_query_chooses_files(client: SparkSession, table: str) -> None:
     for query, files, count in (
         ("SELECT id FROM {t} x WHERE x.part = 3 AND id > 50", 1, 10),
