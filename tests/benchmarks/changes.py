@@ -16,7 +16,13 @@ from tests.benchmarks.changed_table import COMMITS, OF_ONE_FILE, write_changed_t
 from tests.benchmarks.data import STORED
 from tests.benchmarks.measurement import Stopwatch, at_most
 from tests.benchmarks.parts import Measured, against_delta_spark, make_once, run_parts
-from tests.benchmarks.streams import Sizes, small_batches, stream_sink, stream_source
+from tests.benchmarks.streams import (
+    Sizes,
+    small_batches,
+    stream_latency,
+    stream_sink,
+    stream_source,
+)
 from tests.support.delta_spark import VERSION, DeltaSpark
 
 _RIVAL_MEMORY = "2g"
@@ -118,6 +124,7 @@ CHANGE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "stream-source": stream_source,
     "delta-spark-stream-sink": stream_sink,
     "delta-spark-change-feed": changes_of_commits,
+    "delta-spark-stream-latency": stream_latency,
     "small-batches": small_batches,
 }
 

@@ -10,6 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -17,7 +18,10 @@ from xml.sax.saxutils import escape
 _NAME = re.compile(r"(?P<operation>.+), (?P<files>[\d,]+) files, ")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 760, 420, 60, 20, 230, 50
 _LEAST_GAP = 16  # between the names of two lines
-_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#b8860b", "#56b4e9")
+_COLORS = (
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#b8860b", "#56b4e9"),
+    *("#117733", "#882255", "#332288", "#aa4499", "#661100", "#44aa99", "#6699cc"),
+)
 
 Points = dict[int, float]
 """Seconds by the number of files."""
@@ -58,10 +62,10 @@ def chart(lines: Mapping[str, Points]) -> str:
         parts.append(_text(_LEFT - 8, at + 4, f"{10**exponent:,g} s", anchor="end"))
     for count in counts:
         parts.append(_line(x(count), _TOP, x(count), _HEIGHT - _BOTTOM))
-        parts.append(_text(x(count), _HEIGHT - _BOTTOM + 20, f"{count // 10**6:,}M files"))
+        parts.append(_text(x(count), _HEIGHT - _BOTTOM + 20, f"{_short(count)} files"))
     lowest = float(_HEIGHT)
     by_end = sorted(lines.items(), key=lambda line: line[1][max(line[1])])
-    for (name, points), color in zip(by_end, _COLORS, strict=False):
+    for (name, points), color in zip(by_end, cycle(_COLORS), strict=False):
         places = [(x(count), y(points[count])) for count in sorted(points)]
         path = " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
@@ -74,6 +78,11 @@ def chart(lines: Mapping[str, Points]) -> str:
         + "\n".join(parts)
         + "\n</svg>\n"
     )
+
+
+def _short(count: int) -> str:
+    thousands = (math.floor(math.log10(count)) // 3) if count else 0
+    return f"{count // 1000**thousands:,}{('', 'k', 'M', 'B')[thousands]}"
 
 
 def _line(x: float, y: float, to_x: float, to_y: float) -> str:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from sparkdelta import DeltaTable, alter_table, load_snapshot, read_delta, write_delta
 from tests.benchmarks.copied_tables import Sizes
 from tests.benchmarks.data import STORED
+from tests.benchmarks.first_changes import first_changes
 from tests.benchmarks.logs import large_log
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch
 from tests.benchmarks.parts import SESSION, Measured, against_delta_spark, run_parts
@@ -26,7 +27,7 @@ from tests.benchmarks.row_operations import (
     RowBench,
     row_operations,
 )
-from tests.support.delta_spark import VERSION, DeltaSpark
+from tests.support.delta_spark import VERSION, DeltaSpark, DeltaSparkUnavailable
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
 
 _SMALL_HEAP = "1g"
@@ -193,9 +194,18 @@ def delete_one_row(spark: SparkSession, path: str) -> dict[str, float]:
     return {"floor_seconds": between - start, "seconds": end - between}
 
 
+def first_changes_of_delta_spark(bench: RowBench) -> Measured:
+    """Each operation as the first of a process."""
+    try:
+        yield from first_changes(bench)
+    except DeltaSparkUnavailable as error:
+        yield NotMeasured(bench.stopwatch.suite, "delta-spark", str(error).strip())
+
+
 ROW_CHANGE_PARTS: dict[str, Callable[[RowBench], Measured]] = {
     "delta-spark-vectors": partial(changes_of_delta_spark, has_vectors=True),
     "delta-spark-rewrite": partial(changes_of_delta_spark, has_vectors=False),
+    "delta-spark-first-changes": first_changes_of_delta_spark,
     "reads-after": reads_after,
     "memory": memory,
     "deleted-shares": deleted_shares,

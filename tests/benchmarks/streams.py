@@ -7,21 +7,24 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from statistics import median, quantiles
 from typing import Any, Protocol
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkdelta import read_delta, read_stream, write_stream
+from sparkdelta import read_delta, read_stream, write_delta, write_stream
 from tests.benchmarks.changed_table import first_version_of
 from tests.benchmarks.measurement import Comparison, Stopwatch, at_most, say
-from tests.benchmarks.parts import Measured, against_delta_spark
+from tests.benchmarks.parts import SESSION, Measured, against_delta_spark
 from tests.support.delta_spark import VERSION, DeltaSpark
+from tests.support.spark_worker import SparkWorker
 
 _NOW = {"availableNow": True}
 _RIVAL_MEMORY = "2g"
 _BATCHES = 20
 _FILES_PER_BATCH = 20
+_FIRST_COMMITS = 10  # which load classes
 
 
 class Sizes(Protocol):
@@ -112,6 +115,77 @@ def small_batches(bench: Bench) -> Iterator[Comparison]:
         floor_seconds=tuple(seconds[number] for number in first),
         seconds=tuple(seconds[number] for number in range(last - _BATCHES + 1, last + 1)),
     )
+
+
+def stream_latency(bench: Bench) -> Measured:
+    """The time from each of many small commits at a source to the commit of its row at a sink,
+    against delta-spark: each engine in a process of its own, on both sides.
+    """
+    return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, partial(_latencies, bench))
+
+
+def _latencies(bench: Bench, rival: DeltaSpark) -> Measured:
+    commits = bench.scale.batches // 10
+    cores = bench.spark.sparkContext.defaultParallelism
+    with SparkWorker(SESSION, cores=cores, memory=_RIVAL_MEMORY) as worker:
+        ours = _relayed(bench, worker, "sparkdelta", commits)
+    theirs = _relayed(bench, rival, "delta-spark", commits)
+    yield Comparison(
+        suite=bench.stopwatch.suite,
+        name=f"a row from table to table by a stream, {commits} commits",
+        floor_name=f"delta-spark {VERSION}",
+        target=at_most(1),
+        jobs=None,
+        floor_seconds=theirs,
+        seconds=ours,
+    )
+
+
+def _relayed(bench: Bench, worker: SparkWorker, engine: str, commits: int) -> tuple[float, ...]:
+    root = bench.scratch / f"relay-{uuid4()}"
+    seconds = worker.run(f"{__name__}:relay", path=str(root), engine=engine, commits=commits)
+    most = quantiles(seconds, n=100)[-1]
+    say(f"{engine}: median {median(seconds):.2f} s, 99% within {most:.2f} s")
+    return tuple(seconds)
+
+
+def relay(spark: SparkSession, path: str, engine: str, commits: int) -> list[float]:
+    """Runs in the worker: commit rows, one by one, to a table that a stream copies to another, and
+    return the seconds from each commit to the other one, by the times of their files.
+    """
+    source, sink, checkpoint = (f"{path}/{name}" for name in ("source", "sink", "checkpoint"))
+    append = _append_by_sparkdelta if engine == "sparkdelta" else _append_by_delta_spark
+    append(spark, source, 0)
+    if engine == "sparkdelta":
+        query = write_stream(read_stream(spark, source), sink, checkpoint)
+    else:
+        writer = spark.readStream.format("delta").load(source).writeStream.format("delta")
+        query = writer.option("checkpointLocation", checkpoint).start(sink)
+    seconds = []
+    for version in range(commits):
+        copied = _commit(sink, version)
+        while not copied.exists():
+            if query.exception() is not None:
+                raise RuntimeError(str(query.exception()))
+            time.sleep(0.002)
+        committed = _commit(source, version).stat().st_mtime_ns
+        seconds.append((copied.stat().st_mtime_ns - committed) / 1e9)
+        append(spark, source, version + 1)
+    query.stop()
+    shutil.rmtree(path)
+    return seconds[_FIRST_COMMITS:]
+
+
+def _commit(table: str, version: int) -> Path:
+    return Path(table) / "_delta_log" / f"{version:020}.json"
+
+
+def _append_by_sparkdelta(spark: SparkSession, path: str, number: int) -> None:
+    write_delta(spark.range(number, number + 1, 1, 1), path, mode="append")
+
+
+def _append_by_delta_spark(spark: SparkSession, path: str, number: int) -> None:
+    spark.range(number, number + 1, 1, 1).write.format("delta").mode("append").save(path)
 
 
 def stream_sink(bench: Bench) -> Measured:
