@@ -77,7 +77,7 @@ def test_filters_next_to_the_table_choose_files(client: SparkSession, table: str
 def test_filters_above_joins_choose_files(client: SparkSession, table: str) -> None:
     frame = client.read.format("delta").load(table)
     other = client.range(100).selectExpr("id AS key", "id % 7 AS label", "id % 5 AS part")
-    named = other.drop("part")
+    named, only_ids = other.drop("part"), read_delta(client, table, columns=["id"])
     joined = frame.join(named, frame.id == named.key)
     for chosen, files in (
         (joined.where("part = 3"), 1),
@@ -97,10 +97,16 @@ def test_filters_above_joins_choose_files(client: SparkSession, table: str) -> N
         (frame.join(other, frame.id == other.key).where(other.part == 3), 5),
         (frame.join(other, frame.id == other.key).select("id", other.part).where("part = 3"), 5),
         (named.join(frame.withColumn("key", F.col("id")), "key").where("key = 3"), 5),
+        (frame.select("id").join(other, F.col("id") == F.col("key")).where("part = 3"), 5),
+        (only_ids.join(other, F.col("id") == F.col("key")).where("part = 3"), 5),
         (joined.alias("j").where("j.part = 3"), 5),
     ):
         assert _files(chosen) == files
     assert joined.where("part = 3").count() == 20
+    shifted = client.range(100).selectExpr("id AS key", "(id + 1) % 5 AS part")
+    for ids in (frame.select("id"), only_ids):
+        found = ids.join(shifted, F.col("id") == F.col("key")).where("part = 3")
+        assert _ids(found) == [*range(2, 100, 5)]
     assert _ids(frame.join(other, frame.id == other.key).where(other.part == 3)) == [
         *range(3, 100, 5)
     ]
