@@ -97,7 +97,7 @@ def test_new_files_get_the_vectors_of_the_old_ones(
     assert verify(spark, table_path, footers=True).is_clean
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_several_commits_in_a_row(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +119,7 @@ def test_several_commits_in_a_row(
     assert verify(spark, table_path, footers=True).is_clean
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_no_row_of_a_new_file_is_left(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +160,7 @@ def test_files_that_are_rewritten_meanwhile(
     assert verify(spark, table_path, footers=True).is_clean
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_rows_in_another_order_are_written_again(
     spark: SparkSession, table_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

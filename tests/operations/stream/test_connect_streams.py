@@ -150,6 +150,7 @@ def merge_batches(spark: SparkSession, root: str) -> Any:
     return found
 
 
+@pytest.mark.slow
 def test_functions_of_batches_merge(server: ConnectServer, tmp_path: Path) -> None:
     by_method, by_statement, by_table_of_client = server.call(merge_batches, str(tmp_path))
     rest = [[5, "old"], [6, "old"], [7, "old"]]

@@ -85,7 +85,7 @@ def test_staged_rows_keep_days_and_microseconds(spark: SparkSession, tmp_path: P
     assert values(spark, str(tmp_path)) == sorted(map(tuple, expected.collect()), key=str)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_writes_do_not_depend_on_settings_of_the_running_job(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def test_values_are_stored_and_read(spark: SparkSession, table_path: str) -> Non
         assert json.loads(add["stats"])["nullCount"].keys() == {"id"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_changes_of_rows_keep_values(spark: SparkSession, table_path: str) -> None:
     make(spark, table_path)
     table = f"delta.`{table_path}`"

@@ -162,7 +162,7 @@ QUICK = ("plain", "vectors", "no statistics", "truncated")
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=() if n in QUICK else pytest.mark.full) for n in TABLES],
+    [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in TABLES],
 )
 def test_aggregates_are_those_of_the_files(
     enabled: SparkSession, tmp_path: Path, name: str
