@@ -17,7 +17,6 @@ from sparkdelta.base.protocol.column_names import name_key
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.protocol.table_properties import ENABLE_CHANGE_DATA_FEED, is_on
 from sparkdelta.base.schema.table_schema import quoted
-from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.local_data import empty_frame
 from sparkdelta.exceptions import DeltaError, InvalidArgumentError, VersionNotFoundError
 from sparkdelta.operations.changes.net_row_frames import (
@@ -182,7 +181,7 @@ def _checked_configuration(
     changed since. `opening` is the snapshot of the first version.
     """
     path, start = latest.path, opening.version
-    metadata = _metadata_of_range(opening, commits, end)
+    metadata = _metadata_of_range(opening, commits)
     for version, each in metadata:
         if not is_on(each.configuration, ENABLE_CHANGE_DATA_FEED):
             raise DeltaError.of(
@@ -213,17 +212,11 @@ def _checked_configuration(
     return configuration
 
 
-def _metadata_of_range(
-    opening: Snapshot, commits: CommitRange, end: Version
-) -> list[tuple[Version, Metadata]]:
+def _metadata_of_range(opening: Snapshot, commits: CommitRange) -> list[tuple[Version, Metadata]]:
     """Read version and metaData of the first version and of the versions that changed it."""
-    rows = read_rows(
-        commits.table_actions().filter("metaData IS NOT NULL"),
-        what="protocol and metaData",
-        bound=len(commits.files),
-        version=end,
-    )
     changed = {
-        row["version"]: Metadata.from_dict(row["metaData"].asDict(recursive=True)) for row in rows
+        each["version"]: Metadata.from_dict(each["metaData"])
+        for each in commits.read_table_actions(bound=2 * len(commits.files))
+        if each["metaData"] is not None
     }
     return sorted({**changed, opening.version: opening.metadata}.items())

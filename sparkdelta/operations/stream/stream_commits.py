@@ -137,27 +137,15 @@ def kinds_of_files(commits: CommitRange) -> tuple[bool, str | None]:
 
 def table_changes(commits: CommitRange) -> list[tuple[Version, Metadata | None, Protocol | None]]:
     """Return the metaData and protocol actions of commits."""
-    rows = read_rows(
-        commits.table_actions(),
-        what="protocol and metaData",
-        bound=2 * len(commits.files),
-        version=commits.last_version,
-    )
     root = commits.reader.table_root
     return [
         (
-            row["version"],
-            None if row["metaData"] is None else Metadata.from_dict(_fields(row["metaData"])),
-            None
-            if row["protocol"] is None
-            else Protocol.from_dict(_fields(row["protocol"]), path=root),
+            each["version"],
+            None if each["metaData"] is None else Metadata.from_dict(each["metaData"]),
+            None if each["protocol"] is None else Protocol.from_dict(each["protocol"], path=root),
         )
-        for row in rows
+        for each in commits.read_table_actions(bound=2 * len(commits.files))
     ]
-
-
-def _fields(row: object) -> dict[str, object]:
-    return row.asDict(recursive=True)  # type: ignore[attr-defined, no-any-return]
 
 
 def changed_files(commits: CommitRange) -> pa.Table:

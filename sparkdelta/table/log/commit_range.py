@@ -20,7 +20,7 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 from sparkdelta.base.protocol.commit_info import COMMIT_INFO, parse_commit_info
 from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.schema.action_schemas import CHANGES, actions
-from sparkdelta.base.spark.driver import read_row
+from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.table.listing.file_reader import LogFileReader
 from sparkdelta.table.listing.line_reader import (
@@ -209,10 +209,19 @@ class CommitRange:
         rows = parse_log_lines(lines, actions=_OF_TABLE, few=table is not None)
         return rows.filter("protocol IS NOT NULL OR metaData IS NOT NULL")
 
-    def plain_table_actions(self) -> list[ActionsOfLine] | None:
-        """Return the rows of `table_actions` without Spark; None if that needs Spark."""
+    def read_table_actions(self, *, bound: int) -> list[ActionsOfLine]:
+        """Read the rows of `table_actions`, without Spark if the driver has their lines."""
         table = self._lines_with(*_OF_TABLE.names)
-        return None if table is None else plain_actions(table, _OF_TABLE)
+        plain = None if table is None else plain_actions(table, _OF_TABLE)
+        if plain is not None:
+            return [each for each in plain if each["protocol"] or each["metaData"]]
+        rows = read_rows(
+            self.table_actions(),
+            what="protocol and metaData",
+            bound=bound,
+            version=self.last_version,
+        )
+        return [row.asDict(recursive=True) for row in rows]
 
     def commit_infos(self) -> DataFrame:
         """Return version LONG, commitInfo STRUCT: one row per commit that has one."""

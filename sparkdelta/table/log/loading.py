@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -39,7 +39,7 @@ from sparkdelta.base.schema.action_schemas import (
     PROTOCOL,
     SIDECAR,
 )
-from sparkdelta.base.spark.driver import has_rows, read_rows
+from sparkdelta.base.spark.driver import has_rows, read_row, read_rows
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.recent_values import RecentValues
 from sparkdelta.exceptions import (
@@ -314,32 +314,27 @@ def _in_checksum(checksum: VersionChecksum | None) -> tuple[Protocol | None, Met
 def _in_commits(commits: CommitRange) -> tuple[Protocol | None, Metadata | None]:
     if not commits.may_hold("protocol", "metaData"):
         return None, None
-    actions = commits.plain_table_actions()
-    if actions is None:
-        rows = read_rows(
-            _newest_table_actions(commits),
-            what="protocol and metaData",
-            bound=_MAX_TABLE_ACTIONS,
-            version=commits.last_version,
-        )
-        actions = [row.asDict(recursive=True) for row in rows]
+    if commits.is_searched:
+        actions = commits.read_table_actions(bound=_MAX_TABLE_ACTIONS)
+    else:
+        actions = [_newest_table_actions(commits)]
     actions.sort(key=lambda action: action["version"] or 0)
     from_dict = partial(Protocol.from_dict, path=commits.reader.table_root)
     return _one(actions, "protocol", from_dict), _one(actions, "metaData", Metadata.from_dict)
 
 
-def _newest_table_actions(commits: CommitRange) -> DataFrame:
-    actions = commits.table_actions()
-    if commits.is_searched:
-        return actions
+def _newest_table_actions(commits: CommitRange) -> dict[str, Any]:
     # One row instead of one per change, at the price of a shuffle of few rows.
-    return actions.groupBy().agg(
-        F.max("version").alias("version"),
-        *(
-            F.max_by(name, F.when(F.col(name).isNotNull(), F.col("version"))).alias(name)
-            for name in ("protocol", "metaData")
-        ),
+    newest = (
+        F.max_by(name, F.when(F.col(name).isNotNull(), F.col("version"))).alias(name)
+        for name in ("protocol", "metaData")
     )
+    row = read_row(
+        commits.table_actions().groupBy().agg(F.max("version").alias("version"), *newest),
+        what="protocol and metaData",
+        version=commits.last_version,
+    )
+    return row.asDict(recursive=True)
 
 
 def _must_be_read(
