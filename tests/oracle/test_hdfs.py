@@ -61,6 +61,7 @@ def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
 
 
 @pytest.mark.connect
+@pytest.mark.slow
 def test_a_table_on_hdfs_through_spark_connect(
     spark: SparkSession, connect_session: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

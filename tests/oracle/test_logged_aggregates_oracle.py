@@ -74,6 +74,8 @@ TABLES: dict[str, list[str]] = {
 }
 """The statements that make each table."""
 
+QUICK = ("vectors", "evolved", "few statistics")
+
 
 def make_table(spark: SparkSession, root: str, *, name: str) -> None:
     """Make a table; runs in the worker."""
@@ -89,7 +91,9 @@ def aggregates(spark: SparkSession, root: str) -> list[str]:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in TABLES]
+)
 def test_both_engines_answer_the_same(
     enabled: SparkSession, delta_spark: DeltaSpark, tmp_path: Path, name: str
 ) -> None:
