@@ -125,7 +125,7 @@ def stream_latency(bench: Bench) -> Measured:
 
 
 def _latencies(bench: Bench, rival: DeltaSpark) -> Measured:
-    commits = bench.scale.batches // 10
+    commits = bench.scale.batches // 25
     cores = bench.spark.sparkContext.defaultParallelism
     with SparkWorker(SESSION, cores=cores, memory=_RIVAL_MEMORY) as worker:
         ours = _relayed(bench, worker, "sparkdelta", commits)
