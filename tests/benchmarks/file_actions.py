@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Literal
 
@@ -23,9 +22,9 @@ DAYS = 367
 """Prime, so that files removed at any stride are of all days."""
 ROWS, BYTES, TIME = 1000, 123_456, 1_700_000_000_000
 
-Statistics = Literal["json", "struct", "both", "few"]
-"""The form of a checkpoint's statistics: JSON text, a struct beside parsed partition values, both,
-or such a struct of two columns only (`few`)."""
+Statistics = Literal["json", "struct", "both"]
+"""The form of a checkpoint's statistics: JSON text, a struct beside parsed partition values, or
+both."""
 
 COLUMNS = {
     "id": ("long", "n * 1000", "n * 1000 + 999"),
@@ -68,6 +67,7 @@ COLUMNS = {
 """The table's columns but for the partition's: type, and in SQL the least and greatest of file
 `n`."""
 FEW = tuple(COLUMNS)[:2]
+"""The columns with statistics in the logs of the growth benchmark."""
 
 _DAY = f"date_add(DATE'{FIRST_DAY}', CAST(n % {DAYS} AS INT))"
 _PATH = (
@@ -125,7 +125,7 @@ def add_actions(
     files: DataFrame, statistics: Statistics, *, data_change: bool = False
 ) -> DataFrame:
     """The add of each file of `with_path`: one column `add`."""
-    parsed = _statistics(FEW if statistics == "few" else tuple(COLUMNS))
+    parsed = _statistics()
     text = F.to_json(parsed, _JSON)
     fields = [
         F.col("path"),
@@ -165,11 +165,11 @@ def as_lines(actions: DataFrame) -> list[str]:
     return [row.line for row in lines.collect()]
 
 
-def _statistics(columns: Sequence[str]) -> Column:
+def _statistics() -> Column:
     def bound(which: int) -> Column:
-        return F.struct(*(F.expr(COLUMNS[column][which]).alias(column) for column in columns))
+        return F.struct(*(F.expr(COLUMNS[column][which]).alias(column) for column in COLUMNS))
 
-    counts = F.struct(*(F.lit(0).cast("long").alias(column) for column in columns))
+    counts = F.struct(*(F.lit(0).cast("long").alias(column) for column in COLUMNS))
     return F.struct(
         F.lit(ROWS).cast("long").alias("numRecords"),
         bound(1).alias("minValues"),

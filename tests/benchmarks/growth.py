@@ -158,7 +158,7 @@ def _small_appends(spark: SparkSession, path: str, files: int) -> None:
 def _changes(spark: SparkSession, path: str, files: int) -> None:
     newest = load_snapshot(spark, path).version
     changes = read_changes(spark, path, start_version=newest - 9, progress=False)
-    # What was appended, deleted, and updated: before and after it.
+    # The ten files' rows, a deleted row, both images of each updated row, and six small appends.
     _check(changes.count(), _REAL_FILES * ROWS + 1 + 2 * 1_000 + 6)
 
 

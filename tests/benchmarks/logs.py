@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 
 from tests.benchmarks.file_actions import (
     DAYS,
-    FEW,
     FIRST_DAY,
     PARTITION,
     ROWS,
@@ -172,20 +171,18 @@ class CheckpointedLog:
             "delta.checkpoint.writeStatsAsJson": str(self.statistics in ("json", "both")).lower(),
             "delta.checkpoint.writeStatsAsStruct": str(self.statistics != "json").lower(),
         }
-        if self.statistics == "few":
-            configuration["delta.dataSkippingStatsColumns"] = ",".join(FEW)
         if self.layout == "classic":
             return opening_actions(configuration)
         return opening_actions(configuration | {"delta.checkpointPolicy": "v2"}, "v2Checkpoint")
 
 
-def large_log(files: int, *, statistics: Statistics = "both", sidecars: int = 8) -> CheckpointedLog:
+def large_log(files: int) -> CheckpointedLog:
     """A log with sorted sidecars and ten commits of up to 1,000 files each."""
     return CheckpointedLog(
         layout="sorted",
-        statistics=statistics,
+        statistics="both",
         files=files,
-        sidecars=sidecars,
+        sidecars=8,
         tail_commits=LARGE_TAIL,
         actions_per_commit=min(1_000, files // 100),
     )

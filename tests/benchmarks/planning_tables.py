@@ -20,7 +20,6 @@ _STATISTICS: dict[Statistics, str] = {
     "json": "JSON statistics",
     "struct": "struct statistics",
     "both": "JSON and struct statistics",
-    "few": "struct statistics of two columns",
 }
 
 

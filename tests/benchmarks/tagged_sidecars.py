@@ -14,6 +14,7 @@ from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOption
 from sparkdelta.table.checkpoint.sidecar_summary_frames import sidecar_summaries, summarized_type
 from sparkdelta.table.checkpoint.sidecar_tag_rules import SidecarTags
 from sparkdelta.table.snapshot.snapshot import open_snapshot
+from tests.benchmarks.logs import as_json_lines, write_lines
 
 
 def tag_sidecars(spark: SparkSession, root: Path, version: int) -> None:
@@ -55,5 +56,4 @@ def write_tags(root: Path, version: int, tags: Mapping[str, SidecarTags]) -> Non
     actions = [json.loads(line) for line in checkpoint.read_text(encoding="utf-8").splitlines()]
     for sidecar in (action["sidecar"] for action in actions if "sidecar" in action):
         sidecar["tags"] = tags[sidecar["path"]].as_tags()
-    lines = (json.dumps(action, separators=(",", ":")) for action in actions)
-    checkpoint.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_lines(checkpoint, as_json_lines(actions))

@@ -32,7 +32,7 @@ class SentCondition:
 
     def holds_for(self, columns: Sequence[str]) -> bool:
         """Return False if it may name other columns than these in another spelling."""
-        texts = [*_texts(self.message)] if self.is_above_join else []
+        texts = [*map(_text, _leaves(self.message))] if self.is_above_join else []
         return all(_spells(text, column) for text in texts for column in columns)
 
 
@@ -73,30 +73,33 @@ def _is_of(expression: Any, relations: set[int], others: Sequence[str]) -> bool:
     """Return True if an expression has names of one part only, no name of others, and no column of
     another DataFrame than those with these plan ids.
     """
-    kind = expression.WhichOneof("expr_type")
-    if kind == "expression_string":
-        text = name_key(expression.expression_string.expression)
-        return "." not in text and not any(name_key(each) in text for each in others)
-    if kind == "unresolved_attribute":
-        attribute = expression.unresolved_attribute
-        name = name_key(attribute.unparsed_identifier.strip("`"))
-        is_other = "." in name or name in map(name_key, others)
-        return not is_other and (
-            not attribute.HasField("plan_id") or attribute.plan_id in relations
-        )
-    return all(_is_of(each, relations, others) for each in children(expression, "Expression"))
+    return all(_names_only(leaf, relations, others) for leaf in _leaves(expression))
 
 
-def _texts(expression: Any) -> Iterator[str]:
-    """Yield the names and the SQL texts in an expression."""
-    kind = expression.WhichOneof("expr_type")
-    if kind == "expression_string":
-        yield expression.expression_string.expression
-    elif kind == "unresolved_attribute":
-        yield expression.unresolved_attribute.unparsed_identifier
+def _names_only(leaf: Any, relations: set[int], others: Sequence[str]) -> bool:
+    text = name_key(_text(leaf))
+    if "." in text:
+        return False
+    if leaf.WhichOneof("expr_type") == "expression_string":
+        return not any(name_key(each) in text for each in others)
+    attribute = leaf.unresolved_attribute
+    is_other = text.strip("`") in map(name_key, others)
+    return not is_other and (not attribute.HasField("plan_id") or attribute.plan_id in relations)
+
+
+def _leaves(expression: Any) -> Iterator[Any]:
+    """Yield the names and the SQL texts in an expression, as messages."""
+    if expression.WhichOneof("expr_type") in ("expression_string", "unresolved_attribute"):
+        yield expression
     else:
         for each in children(expression, "Expression"):
-            yield from _texts(each)
+            yield from _leaves(each)
+
+
+def _text(leaf: Any) -> str:
+    if leaf.WhichOneof("expr_type") == "expression_string":
+        return str(leaf.expression_string.expression)
+    return str(leaf.unresolved_attribute.unparsed_identifier)
 
 
 def _spells(text: str, column: str) -> bool:

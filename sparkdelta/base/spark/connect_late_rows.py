@@ -324,7 +324,7 @@ def _conditions_below(
 ) -> tuple[SentCondition, ...]:
     """Return the conditions that hold for all needed rows of the only relation below another."""
     if kind == "project" and all(map(_is_plain_column, relation.project.expressions)):
-        # Of the names above a join, those that are not selected here are of the other side.
+        # A condition above a join may name a column of the other side that is not selected here.
         kept = (each for each in conditions if not each.is_above_join)
         return tuple(replace(each, is_above_select=True) for each in kept)
     if kind not in _KEEPS_ROWS:

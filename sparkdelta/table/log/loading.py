@@ -32,13 +32,7 @@ from sparkdelta.base.protocol.log_files import (
     version_checksum_name,
 )
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
-from sparkdelta.base.schema.action_schemas import (
-    ADD,
-    CHECKPOINT_METADATA,
-    METADATA,
-    PROTOCOL,
-    SIDECAR,
-)
+from sparkdelta.base.schema.action_schemas import ACTIONS, ADD, CHECKPOINT_METADATA
 from sparkdelta.base.spark.driver import has_rows, read_row, read_rows
 from sparkdelta.base.storage.log_store import LogStore
 from sparkdelta.base.storage.recent_values import RecentValues
@@ -358,9 +352,7 @@ def _must_be_read(
 
 _OF_CHECKPOINT = StructType(
     [
-        StructField("protocol", PROTOCOL),
-        StructField("metaData", METADATA),
-        StructField("sidecar", SIDECAR),
+        *(ACTIONS[name] for name in ("protocol", "metaData", "sidecar")),
         StructField("checkpointMetadata", CHECKPOINT_METADATA),
     ]
 )
@@ -431,8 +423,10 @@ def _searched_actions(reader: CheckpointReader) -> _Found | None:
     if lines is None:
         return None
     actions = plain_actions(lines_that_name(lines, *_OF_CHECKPOINT.names), _OF_CHECKPOINT)
-    if actions is None or not _has_sidecars(actions):
-        return None if actions is None else (actions, False)
+    if actions is None:
+        return None
+    if not _has_sidecars(actions):
+        return actions, False
     # There is none, unless a value in another action has such a name.
     of_files = plain_actions(lines_that_name(lines, *_PATHS.names), _PATHS)
     if of_files is None:
@@ -462,7 +456,7 @@ def _queried_actions(reader: CheckpointReader) -> _Found:
     if not _has_sidecars(actions):
         return actions, False
     of_files = reader.actions(*_PATHS.fields).filter(is_of_file)
-    what = "file actions beside sidecars"
+    what = "file actions in a checkpoint with sidecars"
     return actions, has_rows(of_files, what=what, version=reader.version)
 
 
