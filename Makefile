@@ -61,6 +61,7 @@ clients: java ## Run programs on Delta tables: dbt, SQLMesh, kedro and others; C
 
 .PHONY: bench
 bench: java $(PINNED)/.installed ## Run the benchmarks; SUITE='writes' for one of them, BENCH='--scale small' for a smoke test
+	$(if $(filter peers,$(SUITE)),$(PINNED)/bin/python -m pip install --quiet --editable ".[peers]")
 	$(PINNED)/bin/python -m tests.benchmarks $(if $(SUITE),--only "$(SUITE)") $(BENCH)
 
 ##@ Checks

@@ -37,7 +37,7 @@ OF_LARGE_TABLES = ("planning", "checkpoints")
 NOT_BY_DEFAULT = (
     *OF_LARGE_TABLES,
     *("writes", "row changes", "alterations", "maintenance", "changes", "sql", "fixed costs"),
-    *("growth", "connect"),
+    *("growth", "connect", "peers"),
 )
 """Suites of commands of their own, as each takes longer than all others."""
 

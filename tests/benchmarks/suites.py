@@ -34,6 +34,7 @@ from tests.benchmarks.logs import CheckpointedLog, Layout, write_commits
 from tests.benchmarks.maintenance import maintenance
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
 from tests.benchmarks.parts import Measured, against_delta_spark
+from tests.benchmarks.peers import peers
 from tests.benchmarks.planning import planning
 from tests.benchmarks.planning_tables import FULL, SMALL, Planning
 from tests.benchmarks.row_change_costs import READ_BY_DELTA_SPARK, read_columns
@@ -370,6 +371,7 @@ SUITES: dict[str, Suite] = {
     ),
     "sql": statements,
     "connect": connect,
+    "peers": peers,
     "growth": lambda stopwatch, scale, scratch: growth(stopwatch, scale.planning, scratch),
     "planning": lambda stopwatch, scale, scratch: planning(stopwatch, scale.planning, scratch),
 }

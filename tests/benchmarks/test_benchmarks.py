@@ -122,7 +122,8 @@ def test_peak_memory_is_that_of_processes_that_have_ended_too() -> None:
 def test_every_suite_runs(suite: str, tmp_path: Path) -> None:
     run = _run(tmp_path, suite, *(f"--without={part}" for part in OTHER_PROCESSES))
     assert len(run["comparisons"]) == run["printed"] > 0
-    assert not run["not_measured"]
+    # Other engines may be missing.
+    assert suite == "peers" or not run["not_measured"]
 
 
 @pytest.mark.slow

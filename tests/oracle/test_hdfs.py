@@ -32,6 +32,7 @@ def path(hdfs: MiniHdfs) -> str:
     return f"{hdfs.uri}/{uuid4()}/my table"
 
 
+@pytest.mark.slow
 def test_a_table_on_hdfs(spark: SparkSession, path: str) -> None:
     """Written, partitioned, overwritten, read with and without a checkpoint, verified."""
     rows = spark.sql("SELECT id, id % 2 AS part, 'a b' AS s FROM range(6)").coalesce(1)
