@@ -71,6 +71,7 @@ def test_permanent_functions_call_others_and_serve_views(
     is_connect = "connect" in type(enabled).__module__
     if not (is_connect and enabled.version.startswith("4.0.")):  # which lacks it: COMPATIBILITY
         assert _first(other, f"SELECT sum(id) FROM {_DATABASE}.next_ids") == (7,)
+        assert _first(other, f"SELECT sum({_DATABASE}.next_id(id)) FROM {numbers}") == (7,)
     other.sql(f"USE {_DATABASE}")  # Spark 4.0 takes no database here
     assert _first(other, "SELECT count(*) FROM numbers_from(2)") == (1,)
 

@@ -94,7 +94,12 @@ def forget_dropped_view(client: Any, catalog: Any) -> None:
     if kind == "drop_temp_view":
         _forget(client, [catalog.drop_temp_view.view_name])
     elif kind == "drop_global_temp_view":
-        _forget(client, [_GLOBAL, catalog.drop_global_temp_view.view_name])
+        forget_global_view(client, catalog.drop_global_temp_view.view_name)
+
+
+def forget_global_view(client: Any, name: str) -> None:
+    """Forget a global view: in plans that are sent, its name stands for the server's own view."""
+    _forget(client, [_GLOBAL, name])
 
 
 def forget_views_in(client: Any, text: str) -> None:

@@ -54,7 +54,11 @@ from sparkdelta.base.spark.connect_sessions import (
     connect_sibling,
     copy_sql_settings,
 )
-from sparkdelta.base.spark.connect_temporary_views import SentView, sent_view
+from sparkdelta.base.spark.connect_temporary_views import (
+    SentView,
+    forget_global_view,
+    sent_view,
+)
 from sparkdelta.base.spark.connect_view_plans import (
     RowsMark,
     is_query,
@@ -155,6 +159,8 @@ class ConnectViews(ConnectCatalog):
         while before:
             self.spark.catalog.dropTempView(before.pop())
         rows.createGlobalTempView(name)
+        made: Any = rows.sparkSession
+        forget_global_view(made.client, name)  # the plan may call functions that are dropped next
         try:
             shared = _named_rows(self.spark, f"{self.spark.conf.get(_GLOBAL_VIEWS)}.{name}")
             shared.createTempView(name)
