@@ -99,7 +99,7 @@ class _Tables:
         return self.directory / "source"
 
     def seconds(self, engine: _Engine, operation: str) -> tuple[float, object]:
-        """Run an operation on a copy; return the seconds and a value of the table's rows after it."""
+        """Run an operation on a copy; return the seconds, and a value of the rows after it."""
         original = self.table(engine.kind)
         copy, result = (self.directory / f"{name}-{uuid4()}" for name in ("copy", "result"))
         shutil.copytree(original, copy, copy_function=linked)
@@ -155,6 +155,8 @@ def peers(stopwatch: Stopwatch, scale: Sizes, scratch: Path) -> Measured:
                 try:
                     seconds, found = tables.seconds(engine, operation)
                 except (SparkWorkerError, DeltaSparkUnavailable) as error:
+                    if engine.run is run_sparkdelta:
+                        raise
                     del times[engine]
                     yield NotMeasured(stopwatch.suite, f"{operation}: {engine.name}", str(error))
                     continue
