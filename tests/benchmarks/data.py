@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from tests.support.bitmaps import encode
 
@@ -33,14 +33,17 @@ STORED = {
 PARTITION = "region"
 
 
+def stored_rows(ids: DataFrame) -> DataFrame:
+    """The rows with these ids, with the columns of `STORED`."""
+    return ids.selectExpr(*(f"{sql} AS {name}" for name, (_, sql) in STORED.items()))
+
+
 def write_data_files(
     spark: SparkSession, directory: Path, *, files: int, rows_per_file: int
 ) -> list[Path]:
     """Parquet files with the columns of `STORED`, each with the same number of rows."""
     rows = spark.range(0, files * rows_per_file, 1, files)
-    rows.selectExpr(*(f"{sql} AS {name}" for name, (_, sql) in STORED.items())).write.parquet(
-        str(directory / "parts")
-    )
+    stored_rows(rows).write.parquet(str(directory / "parts"))
     written = []
     for number, part in enumerate(sorted((directory / "parts").glob("*.parquet"))):
         written.append(part.rename(directory / f"part-{number:05}.parquet"))

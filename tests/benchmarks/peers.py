@@ -13,20 +13,18 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tests.benchmarks.copied_tables import Bench, Sizes
+from tests.benchmarks.data import stored_rows
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
-from tests.benchmarks.parts import SESSION, Measured, linked
+from tests.benchmarks.parts import SESSION, Measured
 from tests.support.delta_spark import DELTA_SETTINGS, DeltaSpark, DeltaSparkUnavailable
 from tests.support.delta_spark import VERSION as DELTA_SPARK
 from tests.support.spark_worker import SparkWorker, SparkWorkerError
-
-if TYPE_CHECKING:
-    from tests.benchmarks.copied_tables import Sizes
 
 _MEMORY = "2g"
 _FILES = 20
@@ -62,18 +60,18 @@ class _Engine:
 
     name: str
     worker: Callable[[], SparkWorker]
-    run: Callable[..., float]
+    run: Callable[..., None]
     kind: str
     target: Target | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Tables:
+class _Tables(Bench):
     """The tables of a run: one of each kind, and the Parquet files of a MERGE's source."""
 
-    spark: SparkSession
-    directory: Path
-    rows: int
+    @property
+    def rows(self) -> int:
+        return self.scale.data_files * self.scale.rows_per_file // 2
 
     def write(self) -> None:
         """Write the tables; the rows of a MERGE are updates and as many inserts."""
@@ -81,33 +79,33 @@ class _Tables:
 
         for kind in (_VECTORS, _REWRITE):
             write_delta(
-                _rows(self.spark.range(0, self.rows, 1, _FILES)),
+                stored_rows(self.spark.range(0, self.rows, 1, _FILES)),
                 str(self.table(kind)),
                 properties={"delta.enableDeletionVectors": str(kind == _VECTORS).lower()},
             )
         merged = self.spark.range(0, self.rows, 200).union(
             self.spark.range(self.rows, self.rows + self.rows // 200)
         )
-        write_delta(_rows(merged).withColumn("note", F.lit("merged")), str(self.source))
+        write_delta(stored_rows(merged).withColumn("note", F.lit("merged")), str(self.source))
 
     def table(self, kind: str) -> Path:
         """The table of a kind."""
-        return self.directory / kind.replace(" ", "-")
+        return self.scratch / kind.replace(" ", "-")
 
     @property
     def source(self) -> Path:
-        return self.directory / "source"
+        return self.scratch / "source"
 
     def seconds(self, engine: _Engine, operation: str) -> tuple[float, object]:
         """Run an operation on a copy; return the seconds, and a value of the rows after it."""
-        original = self.table(engine.kind)
-        copy, result = (self.directory / f"{name}-{uuid4()}" for name in ("copy", "result"))
-        shutil.copytree(original, copy, copy_function=linked)
+        copy = self.copy(self.table(engine.kind))
+        result = copy.with_suffix(".result")
         begin, per_file = self.rows // 4, self.rows // _FILES  # the first row of a file
         try:
             with engine.worker() as worker:
                 seconds: float = worker.run(
-                    f"{__name__}:{engine.run.__name__}",
+                    f"{__name__}:run_timed",
+                    run=engine.run.__name__,
                     operation=operation,
                     table=str(copy),
                     source=str(self.source),
@@ -132,17 +130,10 @@ class _Tables:
         return rows.agg(F.count("*"), F.sum("id"), F.sum("quantity"), lengths).collect()
 
 
-def _rows(ids: DataFrame) -> DataFrame:
-    from tests.benchmarks.data import STORED
-
-    return ids.selectExpr(*(f"{sql} AS {name}" for name, (_, sql) in STORED.items()))
-
-
 def peers(stopwatch: Stopwatch, scale: Sizes, scratch: Path) -> Measured:
     """Each operation by all engines in turns, as many rounds as there are pairs."""
     cores = stopwatch.spark.sparkContext.defaultParallelism
-    rows = scale.data_files * scale.rows_per_file // 2
-    tables = _Tables(stopwatch.spark, scratch, rows)
+    tables = _Tables(stopwatch, scratch, scale)
     tables.write()
     engines = list(_engines(cores))
     for operation in (*_READS, *_CHANGES):
@@ -164,14 +155,14 @@ def peers(stopwatch: Stopwatch, scale: Sizes, scratch: Path) -> Measured:
                 expected = expected or found
                 if found not in (None, expected):
                     raise ValueError(f"{operation}: {engine.name}: {found}, not {expected}")
-        name = f"{operation}, {rows:,} rows"
+        name = f"{operation}, {tables.rows:,} rows"
         yield from _comparisons(stopwatch.suite, name, kinds, times)
 
 
 def _comparisons(
     suite: str, name: str, kinds: tuple[str, ...], times: dict[_Engine, list[float]]
 ) -> Iterator[Comparison]:
-    """This library against each other engine: with deletion vectors also those that rewrite."""
+    """Compare this library with the others; with deletion vectors, also with Sail and delta-rs."""
     for kind in kinds:
         ours = next(each for each in times if each.run is run_sparkdelta and each.kind == kind)
         for other, seconds in times.items():
@@ -249,38 +240,40 @@ def no_session(_: Path) -> NoSession:
     return NoSession()
 
 
-def run_sparkdelta(spark: SparkSession, operation: str, **places: str) -> float:
-    """The seconds of an operation of this library."""
+def run_timed(session: Any, run: str, **arguments: str) -> float:
+    """Run an operation by a function of this module; return the seconds."""
     start = time.perf_counter()
+    globals()[run](session, **arguments)
+    return time.perf_counter() - start
+
+
+def run_sparkdelta(spark: SparkSession, operation: str, **places: str) -> None:
+    """Run an operation of this library."""
     import sparkdelta
 
     if operation == _WRITE:
         sparkdelta.write_delta(spark.read.parquet(places["table"]), places["result"])
     else:
         sparkdelta.sql(spark, _STATEMENTS[operation].format(**places)).collect()
-    return time.perf_counter() - start
 
 
-def run_session(spark: SparkSession, operation: str, **places: str) -> float:
-    """The seconds of an operation of a session that knows Delta tables."""
-    start = time.perf_counter()
+def run_session(spark: SparkSession, operation: str, **places: str) -> None:
+    """Run an operation of a session that knows Delta tables."""
     if operation == _WRITE:
         spark.read.parquet(places["table"]).write.format("delta").save(places["result"])
     else:
         spark.sql(_STATEMENTS[operation].format(**places)).collect()
-    return time.perf_counter() - start
 
 
-def run_delta_rs(_: object, operation: str, **places: str) -> float:
-    """The seconds of an operation of delta-rs, which gets rows from pyarrow."""
-    start = time.perf_counter()
+def run_delta_rs(_: object, operation: str, **places: str) -> None:
+    """Run an operation of delta-rs, which gets rows from pyarrow."""
     import deltalake
     import pyarrow.dataset as ds
 
     if operation == _WRITE:
         rows = ds.dataset(places["table"]).scanner().to_reader()
         deltalake.write_deltalake(places["result"], rows)
-        return time.perf_counter() - start
+        return
     table = deltalake.DeltaTable(places["table"])
     if operation == _SUM:
         query = deltalake.QueryBuilder().register("t", table)
@@ -293,14 +286,12 @@ def run_delta_rs(_: object, operation: str, **places: str) -> float:
         merge.when_matched_update_all().when_not_matched_insert_all().execute()
     else:
         table.delete(_SOME if operation == _DELETE else places["range"])
-    return time.perf_counter() - start
 
 
-def run_parquet(spark: SparkSession, operation: str, **places: str) -> float:
-    """The seconds in which Spark reads and writes what no engine can do without: with deletion
-    vectors the positions of changed rows and the new rows, otherwise all rows of changed files.
+def run_parquet(spark: SparkSession, operation: str, **places: str) -> None:
+    """Read and write by Spark only what no engine can do without: with deletion vectors the
+    positions of changed rows and the new rows, otherwise all rows of changed files.
     """
-    start = time.perf_counter()
     rows = spark.read.parquet(places["table"])
     if operation == _SUM:
         rows.agg(F.sum("amount")).collect()
@@ -309,7 +300,6 @@ def run_parquet(spark: SparkSession, operation: str, **places: str) -> float:
         written = _changed if has_vectors else _rewritten
         result = rows if operation == _WRITE else written(spark, rows, operation, places)
         result.write.parquet(places["result"])
-    return time.perf_counter() - start
 
 
 def _changed(

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkdelta import DeltaTable, write_delta
 from tests.benchmarks.copied_tables import Bench
-from tests.benchmarks.data import STORED
+from tests.benchmarks.data import STORED, stored_rows
 from tests.benchmarks.measurement import Target, at_most
 
 RIVAL_MEMORY = "2g"
@@ -71,7 +71,7 @@ class RowBench(Bench):
         if not path.exists():
             rows = self.spark.range(0, self.num_rows, 1, self.num_files)
             write_delta(
-                rows.selectExpr(*(f"{sql} AS {name}" for name, (_, sql) in STORED.items())),
+                stored_rows(rows),
                 str(path),
                 properties={"delta.enableDeletionVectors": str(has_vectors).lower()},
             )
