@@ -19,7 +19,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.benchmarks.copied_tables import Bench, Sizes
-from tests.benchmarks.data import stored_rows
 from tests.benchmarks.measurement import Comparison, NotMeasured, Stopwatch, Target, at_most
 from tests.benchmarks.parts import SESSION, Measured
 from tests.support.delta_spark import DELTA_SETTINGS, DeltaSpark, DeltaSparkUnavailable
@@ -76,6 +75,7 @@ class _Tables(Bench):
     def write(self) -> None:
         """Write the tables; the rows of a MERGE are updates and as many inserts."""
         from sparkdelta import write_delta
+        from tests.benchmarks.data import stored_rows
 
         for kind in (_VECTORS, _REWRITE):
             write_delta(
