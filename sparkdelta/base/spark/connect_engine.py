@@ -158,8 +158,15 @@ class ConnectEngine(ConnectSqlFunctions):
         settings = {**LOG_SETTINGS, SHUFFLE_PARTITIONS: str(self.parallelism)}
         return connect_sibling(self.spark, settings, is_kept=True)
 
+    @contextmanager
     def write_session(
         self, needed: Callable[[], Mapping[str, str]] | None = None
+    ) -> Iterator[SparkSession]:
+        with connect_storage.know_files(), self._write_session(needed) as session:
+            yield session
+
+    def _write_session(
+        self, needed: Callable[[], Mapping[str, str]] | None
     ) -> AbstractContextManager[SparkSession]:
         if needed is None:
             return connect_sibling(self.spark, TABLE_SETTINGS, is_kept=True)

@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from urllib.parse import unquote
 from uuid import uuid4
@@ -245,6 +246,19 @@ def _prepare_writing(sibling: SparkSession, settings: Mapping[str, str]) -> None
     change_settings(sibling, {**WRITE_SETTINGS, **committers, **settings})
 
 
+@contextmanager
+def know_files() -> Iterator[None]:
+    """Let the scans of a statement ask the server once for the size and time of a data file."""
+    token = _known_files.set({})
+    try:
+        yield
+    finally:
+        _known_files.reset(token)
+
+
+_known_files: ContextVar[dict[str, tuple[str, tuple[int, int]]]] = ContextVar("known_files")
+"""The URI, size and modification time of data files by their paths, while a statement runs."""
+
 _IS_ITS_URI = re.compile("[a-zA-Z0-9/:._=-]*").fullmatch
 _UNCACHED = "sparkdelta.uncached"
 """An option that Spark's Parquet source ignores."""
@@ -259,9 +273,14 @@ def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
     FileNotFoundError
         A file does not exist; `filename` is its path if Spark reports it.
     """
+    known = _known_files.get({})
     try:
         reader = spark.read.schema(scan.schema).options(**scan.options)
         rows = reader.parquet(*scan.files)
+        metadata = rows.metadataColumn("_metadata")
+        if all(plain_path(file) in known for file in scan.files):
+            uris, found = zip(*(known[plain_path(file)] for file in scan.files), strict=True)
+            return ParquetRelation(rows, metadata, uris, stamps=found)
         listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
         modified = F.unix_millis("modificationTime")
         listed = listing.select("path", F.struct("length", modified)).collect()
@@ -272,13 +291,14 @@ def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
         if len(input_files) < len(scan.files):
             # Rows in Spark's cache have no files. With another option, it is another relation.
             input_files = reader.option(_UNCACHED, "true").parquet(*scan.files).inputFiles()
-        paths = [plain_path(unquote(uri)) for uri in input_files]
+        by_path = {plain_path(unquote(uri)): uri for uri in input_files}
+        known.update((path, (by_path[path], stamps[path])) for path in stamps if path in by_path)
         return ParquetRelation(
             rows,
-            rows.metadataColumn("_metadata"),
-            input_files,
-            empty=[path for path in paths if path not in stamps],
-            stamps=[stamps.get(path, (0, 0)) for path in paths],
+            metadata,
+            [*by_path.values()],
+            empty=[path for path in by_path if path not in stamps],
+            stamps=[stamps.get(path, (0, 0)) for path in by_path],
         )
     except DeltaError:
         raise

@@ -72,6 +72,8 @@ class ServerLogStore:
     _listing: list[FileEntry] | None = field(default=None, init=False, repr=False)
     _expected: dict[str, tuple[str, bytes]] = field(default_factory=dict, init=False, repr=False)
     _created: tuple[str, bytes] | None = field(default=None, init=False, repr=False)
+    _unneeded: str | None = field(default=None, init=False, repr=False)
+    _deleted: str | None = field(default=None, init=False, repr=False)
 
     def list_from(self, start: str = "") -> list[FileEntry]:
         listing, self._listing = self._listing, None
@@ -162,16 +164,24 @@ class ServerLogStore:
     def expect_put(self, name: str, data: bytes, *, after: str) -> None:
         self._expected = {after: (checked_name(name), data)}
 
+    def expect_deletion(self, directory: str) -> None:
+        self._unneeded = checked_staging_directory(directory)
+
     def put_if_absent(self, name: str, data: Data) -> None:
         checked_name(name)
         expected, self._expected = self._expected.get(name), {}
         created, self._created = self._created, None
+        unneeded, self._unneeded = self._unneeded, None
         if created is not None and created == (name, data):
             return
         parts = [*_parts(data)]
         if len(parts) == 1:
-            if self._call(workers.put_if_absent, name, parts[0], expected):
+            items = self._call(workers.put_if_absent, name, parts[0], expected, unneeded)
+            done = {item[0] for item in items}
+            if expected is not None and expected[0] in done:
                 self._created = expected
+            if unneeded in done:
+                self._deleted = unneeded
             return
         names = [temporary_name() for _ in parts]
         try:
@@ -205,7 +215,9 @@ class ServerLogStore:
         return _entries(self._call(workers.staging_directories))
 
     def delete_directory(self, name: str) -> None:
-        self._call(workers.delete_directory, checked_staging_directory(name))
+        deleted, self._deleted = self._deleted, None
+        if name != deleted:
+            self._call(workers.delete_directory, checked_staging_directory(name))
 
     def table_files(self) -> ServerTableFiles:
         return ServerTableFiles(self)

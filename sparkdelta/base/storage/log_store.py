@@ -40,12 +40,17 @@ class FileEntry:
 
 
 @runtime_checkable
-class PutsTwo(Protocol):
-    """A log store that can create two files in one request."""
+class CombinesRequests(Protocol):
+    """A log store whose requests take long, so that one does the work of several."""
 
     def expect_put(self, name: str, data: bytes, *, after: str) -> None:
         """Create a file in the request that creates another one, if that comes next. The caller
         creates it later all the same, which takes no request if it was absent.
+        """
+
+    def expect_deletion(self, directory: str) -> None:
+        """Delete a staging directory in the next request that creates a file. The caller deletes it
+        later all the same, which takes no request then.
         """
 
 

@@ -141,14 +141,22 @@ def read_part(store: LogStore, name: str, start: int, size: int | None) -> Itera
 
 
 def put_if_absent(
-    store: LogStore, name: str, data: bytes, more: tuple[str, bytes] | None = None
+    store: LogStore,
+    name: str,
+    data: bytes,
+    more: tuple[str, bytes] | None = None,
+    unneeded: str | None = None,
 ) -> Iterator[Item]:
     """Create a file; one with these contents is the work of an earlier run.
+
+    Yields what is done then of `more` and `unneeded`; errors are ignored.
 
     Parameters
     ----------
     more
-        Another file, created then. It is yielded, unless that fails: the error is ignored.
+        Another file to create.
+    unneeded
+        A staging directory to delete.
     """
     try:
         store.put_if_absent(name, data)
@@ -159,6 +167,10 @@ def put_if_absent(
         with suppress(OSError, DeltaError):
             yield from put_if_absent(store, *more)
             yield more[0], 0, 0, None
+    if unneeded is not None:
+        with suppress(OSError, DeltaError):
+            store.delete_directory(unneeded)
+            yield unneeded, 0, 0, None
 
 
 def check_writable(store: LogStore) -> Iterator[Item]:

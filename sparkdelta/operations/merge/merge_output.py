@@ -104,6 +104,7 @@ class MergeOutput:
             new=new,
             change_files=changed,
             tags=writer.tags,
+            stage=self.merge.stage,
         )
 
     @property

@@ -122,7 +122,7 @@ def stage_pairs(pairs: DataFrame, stage: Staging) -> MergePairs:
     pairs
         As `MergePairs.rows`.
     """
-    staged, known = stage.stage_rows(pairs, _PART), None
+    staged, known = stage.stage_rows(pairs, _PART, _PAIRS), None
     if stage.size_bytes(_PART) <= MAX_READ_PAIRS * _PAIR_BYTES:
         try:
             known = stage.read_table(_PART, what="pairs of a merge", bound=MAX_READ_PAIRS)

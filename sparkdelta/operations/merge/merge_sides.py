@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.predicates.analyzed_text import qualifier_of
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
@@ -152,7 +152,8 @@ def stage_source(source: DataFrame, stage: Staging) -> StagedSource:
     rows = source.toDF(*columns.names).selectExpr(
         "*", f"monotonically_increasing_id() AS {quoted(SOURCE_ROW)}"
     )
-    named = _with_source_names(stage.stage_rows(rows, _PART), source, SOURCE_ROW)
+    schema = StructType([*columns.fields, StructField(SOURCE_ROW, LongType())])
+    named = _with_source_names(stage.stage_rows(rows, _PART, schema), source, SOURCE_ROW)
     return StagedSource(named, stage, tuple(columns.names), stage.size_bytes(_PART))
 
 
@@ -167,7 +168,7 @@ def _numbered(source: DataFrame) -> StructType:
 
 
 def _with_source_names(numbered: DataFrame, source: DataFrame, *more: str) -> DataFrame:
-    names = numbered.columns[: len(source.columns)]
+    names = _numbered(source).names
     copies = (
         f"{name} AS {quoted(SOURCE + own)}" for name, own in zip(names, source.columns, strict=True)
     )

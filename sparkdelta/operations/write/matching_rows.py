@@ -109,6 +109,7 @@ def change_matching_rows(
                 change_files=written.change_files,
                 transactions=transactions,
                 tags=writer.tags,
+                stage=stage,
             )
             files = delta.file_metrics
             metrics = {

@@ -290,6 +290,7 @@ class _Attempt:
                 change_files=None if changes is None else writer.write_changes(changes),
                 transactions=_transactions(self.options),
                 tags=commit_tags(change.after) if modified.rewritten is None else writer.tags,
+                stage=stage,
             )
 
     def _with_options(self, writer: RowChangeWriter) -> RowChangeWriter:

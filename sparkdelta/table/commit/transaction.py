@@ -26,7 +26,7 @@ from sparkdelta.base.protocol.table_properties import assigns_row_ids
 from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.session_settings import user_metadata
-from sparkdelta.base.storage.log_store import LogStore, PutsTwo
+from sparkdelta.base.storage.log_store import CombinesRequests, LogStore
 from sparkdelta.exceptions import DeltaError, DriverReadTooLargeError
 from sparkdelta.table.checksum.version_checksum_rules import (
     VersionChecksum,
@@ -125,6 +125,8 @@ class Transaction(PreparedCommit):
     read, read_files
         The data that was read, for conflict detection; `read_files` has a column `path`, as in the
         log.
+    stage
+        A staging directory that is of no use after the commit.
     """
 
     spark: SparkSession
@@ -134,6 +136,7 @@ class Transaction(PreparedCommit):
     distinct_adds: DistinctAdds | None = None
     read: ReadSet = field(default_factory=ReadSet)
     read_files: DataFrame | None = None
+    stage: Staging | None = None
 
     @classmethod
     def of(
@@ -209,18 +212,24 @@ class Transaction(PreparedCommit):
         turns = commit_turns(self.store.table_root)
         with turns.turn():
             done = committer.commit(
-                prepared, read_state, detector, self._expect_checksum, turns.last_version
+                prepared, read_state, detector, self._combine_requests, turns.last_version
             )
             turns.last_version = done.version
             return done
 
-    def _expect_checksum(self, version: Version, lines: bytes) -> None:
-        """Compute the checksum that follows a commit, where one request can write both."""
+    def _combine_requests(self, version: Version, lines: bytes) -> None:
+        """Let the request that writes a commit also write the checksum that follows it, and delete
+        the staging directory, where the store can.
+        """
         before, root = self.snapshot, self.store.table_root
+        if not isinstance(self.store, CombinesRequests):
+            return
+        if self.stage is not None:
+            self.store.expect_deletion(self.stage.name.partition("/")[0])
         if version != (NO_VERSION if before is None else before.version) + 1:
             return  # it follows a commit of another thread
         known = BEFORE_THE_FIRST if before is None else before.version_checksum
-        if known is None or not isinstance(self.store, PutsTwo):
+        if known is None:
             return
         commit = parse_commit(lines, version, with_files=True, path=root)
         checksum = checksum_after(known, commit, table_root=root)

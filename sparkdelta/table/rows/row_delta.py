@@ -27,6 +27,7 @@ from sparkdelta.table.rows.modified_files import ModifiedFiles
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.orphans import delete_places, report_orphans
 from sparkdelta.table.snapshot.snapshot import Snapshot
+from sparkdelta.table.snapshot.staging import Staging
 
 MAX_REPETITIONS = 10
 """The most times that a change of rows is repeated because other commits moved the rows."""
@@ -50,6 +51,8 @@ class RowDelta:
         The identifiers of an application's transaction, which the commit sets.
     tags
         Tags of the commit.
+    stage
+        A staging directory that is of no use after the commit.
     """
 
     spark: SparkSession
@@ -62,6 +65,7 @@ class RowDelta:
     change_files: NewFiles | None = None
     transactions: tuple[TransactionIdentifier, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    stage: Staging | None = None
 
     @property
     def staged(self) -> StagedActions:
@@ -100,6 +104,7 @@ class RowDelta:
             file_actions=self.file_actions,
             read=replace(self.read, app_ids=app_ids),
             tags=self.tags or None,
+            stage=self.stage,
             user_metadata=user_metadata,
         )
 

@@ -31,11 +31,9 @@ def without_voids(data_type: DataType) -> DataType:
     )
 
 
-def rows_without_voids(rows: DataFrame) -> DataFrame:
-    """Return rows whose types are as `without_voids` returns them."""
-    return _converted(
-        rows, rows.schema, lambda column, data_type: column.cast(without_voids(data_type))
-    )
+def rows_without_voids(rows: DataFrame, schema: StructType) -> DataFrame:
+    """Return rows of a schema with types as `without_voids` returns them."""
+    return _converted(rows, schema, lambda column, data_type: column.cast(without_voids(data_type)))
 
 
 def rows_with_voids(rows: DataFrame, schema: StructType) -> DataFrame:

@@ -65,21 +65,28 @@ class Staging:
         self.write_parquet(rows, part, {})
         return self.read_parquet(part, rows.schema if schema is None else schema)[0]
 
-    def stage_rows(self, rows: DataFrame, part: str) -> DataFrame:
+    def stage_rows(self, rows: DataFrame, part: str, schema: StructType | None = None) -> DataFrame:
         """Write rows of any session as Parquet, so that they are computed once, and read them back
         in this one.
+
+        Parameters
+        ----------
+        schema
+            Of the rows, if it is known: a client of Spark Connect asks the server otherwise.
         """
+        if schema is None:
+            schema = rows.schema
         target = log_path(self.store.table_root, f"{self.name}/{part}")
         options = read_options(self.store, {})
         with delta_errors(None), named_jobs(self.spark, f"staged rows ({part})"):
             engine_of(rows.sparkSession).write_parquet(
-                rows_without_voids(rows),
+                rows_without_voids(rows, schema),
                 target,
                 partition_by=(),
                 options={**options, "compression": "snappy"},
                 settings={},
             )
-        return self.read_rows(part, rows.schema)
+        return self.read_rows(part, schema)
 
     def read_rows(self, part: str, columns: StructType) -> DataFrame:
         """Return rows that `stage_rows` has written, in this session."""

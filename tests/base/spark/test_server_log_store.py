@@ -109,6 +109,30 @@ def test_a_commit_and_its_checksum_take_one_task(operations: list[str], tmp_path
     assert len(operations) == 2, "a task is left out once, and only for what it would create"
 
 
+def test_a_commit_deletes_the_staging_directory_in_its_task(
+    operations: list[str], tmp_path: Path
+) -> None:
+    store, log, name = store_of(tmp_path), tmp_path / "_delta_log", staging_directory("id")
+    for commit, has_conflict in (("0.json", True), ("1.json", False)):
+        (log / name).mkdir(parents=True)
+        (log / name / "part").write_bytes(b"staged")
+        store.expect_deletion(name)
+        if has_conflict:
+            (log / commit).write_bytes(b"another writer's")
+            with pytest.raises(FileExistsError):
+                store.put_if_absent(commit, b"commit")
+            store.put_if_absent("other.json", b"of another operation")
+            assert (log / name / "part").exists(), "it is needed until its own commit"
+        else:
+            store.put_if_absent(commit, b"commit")
+            assert not (log / name).exists()
+        store.delete_directory(name)
+        assert not (log / name).exists()
+    assert operations == ["put_if_absent"] * 2 + ["delete_directory"] + ["put_if_absent"]
+    store.delete_directory(name)
+    assert operations[-1] == "delete_directory", "a task is left out once"
+
+
 def test_the_checksum_of_a_lost_race_is_not_written(operations: list[str], tmp_path: Path) -> None:
     store, log = store_of(tmp_path), tmp_path / "_delta_log"
     log.mkdir()
