@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Literal, cast
+from typing import Any, NamedTuple, cast, get_args
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
@@ -26,18 +26,37 @@ from sparkdelta.base.jvm.jvm_callbacks import complete_interfaces
 from sparkdelta.base.jvm.jvm_plans import JvmPlans
 from sparkdelta.base.jvm.jvm_query_callbacks import QueryCallback, answer, let_errors_pass
 from sparkdelta.base.parquet.parquet_options import QueryId
-from sparkdelta.base.schema.aggregates import Aggregate
+from sparkdelta.base.schema.aggregates import Aggregate, AggregateFunction, AggregateQuery
 from sparkdelta.exceptions import SparkMemberNotFoundError
 
 _CONNECTOR = "org.apache.spark.sql.connector"
+_MAX_FIELDS = 10_000
 _ID = re.compile(r"#\d+L?")
 _MAY_BE_MARKED = ("Project", "Union")
 _KEEPS_ROWS = ("Project", "SubqueryAlias", "View")
+_ORDERS_ROWS = ("Sort", "GlobalLimit", "LocalLimit")
 
 _scans: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 """The scans of plans by the tags of these; the plans keep them."""
 
 _numbers = count()
+
+
+class AggregatesOfScan(NamedTuple):
+    """Aggregates of all rows of a scan in a plan.
+
+    Attributes
+    ----------
+    plan
+        The node that computes them.
+    above
+        The nodes above it, from the top.
+    """
+
+    scan: Any
+    query: AggregateQuery
+    plan: Any
+    above: list[Any]
 
 
 class JvmAggregates(JvmPlans):
@@ -58,22 +77,33 @@ class JvmAggregates(JvmPlans):
         found = self._marked_plan(plan)
         return None if found is None or self._is_cached(plan) else self._scan_of(found)
 
-    def aggregates_of_scan(self, rows: DataFrame) -> tuple[Any, list[Aggregate]] | None:
-        """Return the scan of which the only row has aggregates, and these; None as above."""
-        plan = analyzed(rows)
-        if plan.nodeName() != "Aggregate" or plan.groupingExpressions().nonEmpty():
+    def aggregates_of_scan(self, rows: DataFrame) -> AggregatesOfScan | None:
+        """Return the scan whose aggregates are rows, perhaps sorted or limited; None as above."""
+        plan, above = analyzed(rows), []
+        while plan.nodeName() in _ORDERS_ROWS:
+            above.append(plan)
+            plan = plan.child()
+        if plan.nodeName() not in ("Aggregate", "Distinct"):
             return None
         marked = self._marked_plan(plan.child())
         if marked is None or self._is_cached(plan):
             return None
         scan, columns = self._scan_of(marked), marked.outputSet()
-        found = [_aggregate(each, columns) for each in scala_items(plan.aggregateExpressions())]
-        known = [each for each in found if each is not None]
-        return None if scan is None or len(known) < len(found) else (scan, known)
+        is_distinct = plan.nodeName() == "Distinct"
+        results = plan.output() if is_distinct else plan.aggregateExpressions()
+        keys = plan.output() if is_distinct else plan.groupingExpressions()
+        found = [_aggregate(each, columns) for each in scala_items(results)]
+        groups = [_aggregate(each, columns) for each in scala_items(keys)]
+        names = tuple(key.column for key in groups if key is not None and key.column is not None)
+        known = tuple(each for each in found if each is not None)
+        if scan is None or len(known) < len(found) or len(names) < len(groups):
+            return None
+        return AggregatesOfScan(scan, AggregateQuery(known, names), plan, above)
 
     def rows_when_planned(
         self,
-        like: DataFrame,
+        rows: DataFrame,
+        found: AggregatesOfScan,
         answer_of: Callable[[QueryId], DataFrame | None],
         listing: SparkSession,
     ) -> DataFrame:
@@ -81,18 +111,23 @@ class JvmAggregates(JvmPlans):
 
         Parameters
         ----------
-        like
-            The rows of `aggregates_of_scan`, which are read where there is no answer.
+        found
+            The aggregates in `rows`, which are read where there is no answer.
         answer_of
-            Returns the columns of `like` as local data in the listing session.
+            Returns the aggregates as local data in the listing session.
         """
         try:
-            relation = self._relation_of(
-                _AnsweredRows(self.spark, listing, analyzed(like), answer_of)
-            )
+            relation = self._relation_of(_AnsweredRows(self.spark, listing, found.plan, answer_of))
         except (Py4JError, SparkMemberNotFoundError):  # Spark has other interfaces
-            return like
-        return self.with_attributes_of(frame_of(relation, self.spark), like)
+            return rows
+        aggregates = frame_of(found.plan, self.spark)
+        answered = self.with_attributes_of(frame_of(relation, self.spark), aggregates)
+        if not found.above:
+            return answered
+        plan = analyzed(answered)
+        for node in reversed(found.above):
+            plan = node.withNewChildren(self.jvm.PythonUtils.toSeq([plan]))
+        return frame_of(plan, self.spark)
 
     def _relation_of(self, table: _AnsweredRows) -> Any:
         gateway: Any = self.spark.sparkContext._gateway
@@ -138,19 +173,22 @@ _completed: weakref.WeakSet[Any] = weakref.WeakSet()
 def _aggregate(named: Any, columns: Any) -> Aggregate | None:
     """Return the aggregate of all rows, or of one of some columns, that a named expression is."""
     expression = named.child() if class_name(named) == "Alias" else named
-    if class_name(expression) != "AggregateExpression":
+    name, arguments = "group", [expression]
+    if class_name(expression) == "AggregateExpression":
+        if expression.filter().isDefined():
+            return None
+        function = expression.aggregateFunction()
+        name, arguments = class_name(function).lower(), scala_items(function.children())
+        if expression.isDistinct() and name == "count":
+            name = "count distinct"
+        elif name == "count" and [str(each) for each in arguments] == ["1"]:
+            return Aggregate("count")
+    if name not in get_args(AggregateFunction) or len(arguments) > 1:
         return None
-    if expression.isDistinct() or expression.filter().isDefined():
+    [column] = arguments
+    if class_name(column) != "AttributeReference" or not columns.contains(column):
         return None
-    function = expression.aggregateFunction()
-    name, arguments = class_name(function).lower(), scala_items(function.children())
-    if name == "count" and [str(each) for each in arguments] == ["1"]:
-        return Aggregate("count")
-    if name not in ("min", "max") or class_name(arguments[0]) != "AttributeReference":
-        return None
-    if not columns.contains(arguments[0]):
-        return None
-    return Aggregate(cast(Literal["min", "max"], name), str(arguments[0].name()))
+    return Aggregate(cast(AggregateFunction, name), str(column.name()))
 
 
 class _AnsweredRows(QueryCallback):
@@ -171,8 +209,9 @@ class _AnsweredRows(QueryCallback):
         answer_of: Callable[[QueryId], DataFrame | None],
     ) -> None:
         relation = plan.collectLeaves().apply(0).relation()
-        aggregates = _ID.sub("", str(plan.aggregateExpressions().mkString(", ")))
-        super().__init__(spark, listing, f"{aggregates} of {relation.location().toString()}")
+        aggregates = f"{plan.simpleString(_MAX_FIELDS)} {plan.output().mkString(', ')}"
+        place = relation.location().toString()
+        super().__init__(spark, listing, f"{_ID.sub('', aggregates)} of {place}")
         self._plan, self._options, self._answer_of = plan, relation.options(), answer_of
 
     @answer

@@ -1,4 +1,4 @@
-"""Aggregates over all rows of a table, which statistics of its files may give.
+"""Aggregates over the rows of a table, which the log may give.
 
 References
 ----------
@@ -8,18 +8,34 @@ PROTOCOL.md#per-file-statistics
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
+
+AggregateFunction: TypeAlias = Literal["count", "count distinct", "min", "max", "group"]
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``count(*)``, or ``min`` or ``max`` of a column.
+    """An aggregate of a column, or the value of a column by which the rows are grouped.
 
     Attributes
     ----------
     column
-        Its name, in any case; None for ``count``.
+        Its name, in any case; None for ``count(*)``.
     """
 
-    function: Literal["count", "min", "max"]
+    function: AggregateFunction
     column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateQuery:
+    """The aggregates of all rows of a table, or of groups of them.
+
+    Attributes
+    ----------
+    groups
+        The names of the columns by which the rows are grouped; empty for one group of all.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    groups: tuple[str, ...] = ()

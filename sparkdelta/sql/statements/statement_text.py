@@ -460,5 +460,5 @@ def _with_query(sql: SparkSql, text: Fragment, read: Sequence[Located]) -> DataF
     if is_done:
         return no_rows(sql.spark)
     rows = sql.spliced(read, text)
-    has_aggregates = any(token.is_word("COUNT", "MIN", "MAX") for token in text.tokens)
-    return aggregated_by_log(rows) if has_aggregates else rows
+    may_be_known = any(token.is_word("COUNT", "DISTINCT", "MAX", "MIN") for token in text.tokens)
+    return aggregated_by_log(rows) if may_be_known else rows

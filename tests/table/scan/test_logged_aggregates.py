@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from sparkdelta.base.jvm import jvm_aggregates
 from sparkdelta.exceptions import DeltaConcurrentModificationException
 from tests.support.errors import raises
 from tests.support.log_writer import write_checkpoint, write_commit
+from tests.support.settings import settings
 from tests.support.spark_jobs import counted_jobs, jvm_calls, no_jobs, plan
 from tests.support.table_builder import (
     add,
@@ -350,6 +351,102 @@ def test_bounds_of_partition_columns_and_generated_columns(
     assert found.collect() == [(3, 10, 18, 3)]
     DeltaTable.forPath(enabled, table_path).delete("p IS NOT NULL")
     assert found.selectExpr("*").collect() == [(None, None, 4, 1)]
+
+
+PARTITIONED = {
+    "p": "INT", "s": "STRING", "b": "BOOLEAN", "c": "CHAR(3)", "x": "DOUBLE", "t": "TIMESTAMP",
+}  # fmt: skip
+"""Partition columns. The log answers about the first three."""
+
+
+@pytest.fixture
+def partitioned(enabled: SparkSession, table_path: str) -> Iterator[str]:
+    """A table with partition values at their limits, of which one has no rows left."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in PARTITIONED.items())
+    name, vectors = f"delta.`{table_path}`", "'delta.enableDeletionVectors' = 'true'"
+    enabled.sql(
+        f"CREATE TABLE {name} (id BIGINT, {columns}) USING delta "
+        f"PARTITIONED BY ({', '.join(PARTITIONED)}) "
+        f"TBLPROPERTIES ({vectors}, 'delta.columnMapping.mode' = 'name')"
+    )
+    enabled.sql(
+        f"""INSERT INTO {name} VALUES
+        (1, 3, 'a', true, 'u', 0.0D, TIMESTAMP '2024-03-10 02:30:00'),
+        (2, 3, 'a', true, 'u', -0.0D, TIMESTAMP '2024-03-10 02:30:00'),
+        (3, NULL, '', NULL, NULL, DOUBLE('NaN'), NULL),
+        (4, -1, 'a b/%=😀', false, 'vv', 1.5D, NULL),
+        (5, -1, 'A', false, 'vv', 1.5D, NULL),
+        (6, 77, 'gone', false, 'vv', 1.5D, NULL)"""
+    )
+    enabled.sql(f"DELETE FROM {name} WHERE id IN (1, 6)")
+    with settings(enabled, {"spark.sql.session.timeZone": "Asia/Kathmandu"}):
+        yield name
+
+
+KNOWN_GROUPS = (
+    "SELECT DISTINCT p FROM {}",
+    "SELECT DISTINCT S, p FROM {} AS t",
+    "SELECT DISTINCT b FROM {} ORDER BY b DESC LIMIT 2",
+    "SELECT count(p), count(DISTINCT p), count(DISTINCT s), count(b) FROM {}",
+    "SELECT p, count(*) AS n, min(p), count(s) FROM {} GROUP BY p ORDER BY n, p",
+    "SELECT count(*) FROM {} GROUP BY s, b",
+    "SELECT p, max(id) FROM {} GROUP BY p",
+)
+UNKNOWN_GROUPS = (
+    "SELECT max(n) FROM (SELECT p, count(*) AS n FROM {} GROUP BY p)",
+    "SELECT DISTINCT c FROM {}",
+    "SELECT DISTINCT x FROM {}",
+    "SELECT DISTINCT t FROM {}",
+    "SELECT DISTINCT p, id FROM {}",
+    "SELECT DISTINCT p + 1 FROM {}",
+    "SELECT p AS q, count(*) FROM {} GROUP BY p + 0, p",
+    "SELECT sum(DISTINCT p) FROM {}",
+    "SELECT count(DISTINCT p, s) FROM {}",
+    "SELECT count(id) FROM {}",
+    "SELECT p, count(*) FROM {} GROUP BY p WITH ROLLUP",
+    "SELECT DISTINCT p FROM {} WHERE p > 0",
+)
+
+
+@pytest.mark.parametrize(
+    ("queries", "is_known"), [(KNOWN_GROUPS, True), (UNKNOWN_GROUPS, False)], ids=["log", "files"]
+)
+def test_groups_of_partition_values(
+    enabled: SparkSession, partitioned: str, queries: Sequence[str], *, is_known: bool
+) -> None:
+    """PROTOCOL.md#partition-value-serialization"""
+    rows = enabled.table(partitioned).toArrow()
+    enabled.createDataFrame(rows).createOrReplaceTempView("plain")
+    for query in queries:
+        found, expected = (enabled.sql(query.format(each)) for each in (partitioned, "plain"))
+        kinds = {node.name for node in plan(found)}
+        assert ("LocalTableScan" in kinds) == is_known, query
+        assert [(f.name, f.dataType) for f in found.schema] == [
+            (f.name, f.dataType) for f in expected.schema
+        ], query
+        results = [each.collect() for each in (found, expected)]
+        if "ORDER BY" not in query:
+            results = [sorted(each, key=str) for each in results]
+        assert str(results[0]) == str(results[1]), query  # NaN is not equal to itself
+    enabled.catalog.dropTempView("plain")
+
+
+def test_groups_are_of_the_version_that_a_query_reads(
+    enabled: SparkSession, partitioned: str
+) -> None:
+    found = enabled.sql(f"SELECT DISTINCT p FROM {partitioned} ORDER BY p")
+    assert found.collect() == [(None,), (-1,), (3,)]
+    enabled.sql(f"DELETE FROM {partitioned} WHERE p = -1")
+    assert found.selectExpr("p").collect() == [(None,), (3,)]
+    enabled.sql(f"DELETE FROM {partitioned}")
+    assert found.selectExpr("p").collect() == []
+
+
+def test_too_many_groups_are_read_from_files(enabled: SparkSession, partitioned: str) -> None:
+    with patch("sparkdelta.table.scan.logged_aggregates._MAX_GROUPS", 2):
+        found = enabled.sql(f"SELECT DISTINCT p FROM {partitioned}")
+        assert "LocalTableScan" not in {node.name for node in plan(found)}
+        assert len(found.collect()) == 3
 
 
 def test_statistics_of_a_checkpoint(enabled: SparkSession, tmp_path: Path) -> None:
