@@ -112,7 +112,7 @@ def test_a_commit_and_its_checksum_take_one_task(operations: list[str], tmp_path
 def test_a_commit_deletes_the_staging_directory_in_its_task(
     operations: list[str], tmp_path: Path
 ) -> None:
-    store, log, name = store_of(tmp_path), tmp_path / "_delta_log", staging_directory("id")
+    store, log, name = store_of(tmp_path), tmp_path / "_delta_log", staging_directory(str(uuid4()))
     for commit, has_conflict in (("0.json", True), ("1.json", False)):
         (log / name).mkdir(parents=True)
         (log / name / "part").write_bytes(b"staged")
