@@ -608,7 +608,7 @@ def test_a_version_is_read_again_while_it_is_cached(
     assert all(first == again > 0 for first, again, _ in counts)
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_connect_writes_what_classic_writes(
     spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -619,7 +619,7 @@ def test_connect_writes_what_classic_writes(
     assert changed_by_connect["written"][4] == [of_overwrite, of_refused_writes]
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_connect_deletes_what_classic_deletes(
     spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -628,7 +628,7 @@ def test_connect_deletes_what_classic_deletes(
     assert [counts for _, counts in here[:2]] == [[[1, 0, 1], [2, 1, 1]], [[1, 2, 0], [2, 3, 0]]]
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_connect_changes_rows_as_classic_does(
     spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -643,7 +643,7 @@ def test_connect_changes_rows_as_classic_does(
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_connect_checks_rules_as_classic_does(
     spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -659,7 +659,7 @@ def test_connect_checks_rules_as_classic_does(
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_definitions_are_those_of_classic_spark(
     spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -682,13 +682,13 @@ def test_definitions_are_those_of_classic_spark(
     assert {text: results[text][1] for text in CACHED_AFTER} == CACHED_AFTER
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_connect_refuses_what_its_server_cannot_define(changed_by_connect: dict[str, Any]) -> None:
     refused = ["DELTA_STATEMENT_NOT_SUPPORTED"] * 2
     assert changed_by_connect["refused"] == [*refused, "DELTA_ILLEGAL_OPTION"]
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_pysparks_methods_do_the_same(
     spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -696,7 +696,7 @@ def test_pysparks_methods_do_the_same(
     assert changed_by_connect["by pyspark"] == here == [[4, 5, 3, 1], ["part"], 3]
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_names_are_in_the_servers_catalog(
     spark: SparkSession, changed_by_connect: dict[str, Any], tmp_path: Path
 ) -> None:

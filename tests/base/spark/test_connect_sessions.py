@@ -160,7 +160,7 @@ def test_a_session_that_functions_of_streams_may_change_is_copied_each_time(
     assert id_of_copy(user) != id_of_copy(user)
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_writes_see_what_the_session_is_now(user: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path)
     write_delta(user.range(2).selectExpr("id", "current_timestamp() AS t"), path)

@@ -261,7 +261,7 @@ def test_a_client_without_the_servers_credentials_runs_every_verb_on_s3(tmp_path
     assert not [path for path in left if ".tmp" in path or "sparkdelta" in path]
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_rows_are_written_once_unless_the_sessions_settings_matter(
     spark: SparkSession, server: str, tmp_path: Path
 ) -> None:
@@ -349,7 +349,7 @@ first.stop()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_sessions_of_one_server_write_one_table_at_once(server: str, tmp_path: Path) -> None:
     failures, rows, history, _ = answer_of(MANY, server, str(tmp_path / "t"))
     assert not failures

@@ -281,7 +281,6 @@ def test_keys_of_all_types(
     assert len(actions(table_path, 1)["remove"]) == 2
 
 
-@pytest.mark.both_kinds
 @pytest.mark.full
 @pytest.mark.parametrize("sampled", [4_096, 2])
 def test_keys_of_an_hour_that_clocks_repeat(

@@ -84,7 +84,7 @@ def write_batch_again(spark: SparkSession, root: str) -> Any:
     return numbers(spark, path)
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_sink_skips_a_batch_that_was_committed_before(
     server: ConnectServer, tmp_path: Path
 ) -> None:
@@ -108,7 +108,7 @@ def write_with_pyspark(spark: SparkSession, root: str) -> Any:
     return [numbers(spark, path), query.name, user, named]
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_pyspark_methods_write_streams(server: ConnectServer, tmp_path: Path) -> None:
     written = server.call(write_with_pyspark, str(tmp_path))
     assert written == [[0, 1, 2], "of a job", "of a job", [0, 1, 2]]
@@ -150,7 +150,7 @@ def merge_batches(spark: SparkSession, root: str) -> Any:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_functions_of_batches_merge(server: ConnectServer, tmp_path: Path) -> None:
     by_method, by_statement, by_table_of_client = server.call(merge_batches, str(tmp_path))
     rest = [[5, "old"], [6, "old"], [7, "old"]]
@@ -173,7 +173,7 @@ def fail_in_batch(spark: SparkSession, root: str) -> Any:
     return None
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_error_of_a_batch_ends_the_query(server: ConnectServer, tmp_path: Path) -> None:
     message, rows = server.call(fail_in_batch, str(tmp_path))
     assert re.findall(r"Error: \[(\w+)\]", message)[:1] == ["DELTA_METADATA_MISMATCH"]
@@ -232,7 +232,7 @@ def read_with_options(spark: SparkSession, root: str) -> Any:
     return read
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_stream_reads_a_table_with_its_options(server: ConnectServer, tmp_path: Path) -> None:
     read = server.call(read_with_options, str(tmp_path))
     day = "2024-02-03 04:05:06"
@@ -271,7 +271,7 @@ def read_changes_and_commits(spark: SparkSession, root: str) -> Any:
     return read
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_stream_of_changes_and_of_later_commits(server: ConnectServer, tmp_path: Path) -> None:
     read = server.call(read_changes_and_commits, str(tmp_path))
     assert read["before"] == []
@@ -289,7 +289,7 @@ def continue_query(spark: SparkSession, root: str) -> list[int]:
     return numbers(spark, f"{root}/target")
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_checkpoint_is_shared_with_classic_sessions(
     spark: SparkSession, server: ConnectServer, tmp_path: Path
 ) -> None:
@@ -317,7 +317,7 @@ def read_in_limits(spark: SparkSession, root: str) -> Any:
     return [row["id"] for row in read_delta(spark, f"{root}/target").collect()]
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_limits_of_batches_hold_or_are_refused(
     spark: SparkSession, server: ConnectServer, tmp_path: Path
 ) -> None:
@@ -337,7 +337,7 @@ def run_until_killed(spark: SparkSession, root: str) -> None:
     write_stream(rows, f"{root}/target", f"{root}/checkpoint").awaitTermination()
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_query_loses_and_repeats_nothing_when_client_and_server_are_killed(
     spark: SparkSession, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -156,7 +156,7 @@ def test_queries_follow_the_table(client: SparkSession, table: str) -> None:
     assert frame.count() == 111
 
 
-@pytest.mark.slow
+@pytest.mark.more_connect
 def test_temporary_views_follow_their_table(client: SparkSession, table: str) -> None:
     name = f"delta.`{table}`"
     client.sql(f"CREATE OR REPLACE TEMP VIEW big AS SELECT id, part FROM {name} WHERE id >= 100")
