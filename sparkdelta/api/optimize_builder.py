@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from sparkdelta.base.protocol.arguments import checked_names, checked_text
+from sparkdelta.base.spark.local_data import rows_frame
 from sparkdelta.exceptions import InvalidArgumentError
 from sparkdelta.operations.compaction.compaction_batches import FileSizes
 from sparkdelta.operations.compaction.optimize_run import OptimizeRequest, OptimizeResult
@@ -155,7 +157,9 @@ def optimize_metrics(spark: SparkSession, result: OptimizeResult) -> DataFrame:
             "numDeletionVectorsRemoved": result.num_deletion_vectors,
             "numDeletionVectorRowsRemoved": result.num_deleted_rows,
         }
-    return spark.createDataFrame([{"path": result.path, "metrics": metrics}], _SCHEMA)
+    schema = StructType.fromDDL(_SCHEMA)
+    assert isinstance(schema, StructType)
+    return rows_frame(spark, [(result.path, metrics)], schema)
 
 
 def _files(sizes: FileSizes) -> dict[str, float | None]:

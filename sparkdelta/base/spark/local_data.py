@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.schema.sql_text import type_text
@@ -22,6 +26,12 @@ def empty_frame(spark: SparkSession, schema: StructType) -> DataFrame:
         return spark.sql("VALUES (0)").where("FALSE").select(nothing).select("row.*")
     columns = [f"CAST(NULL AS {type_text(f.dataType)}) AS {quoted(f.name)}" for f in schema.fields]
     return engine_of(spark).empty_frame(columns)
+
+
+def rows_frame(spark: SparkSession, rows: Sequence[Sequence[Any]], schema: StructType) -> DataFrame:
+    """Return a DataFrame of rows. PySpark's own would be read by Python workers in a job."""
+    named = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    return local_frame(spark, pa.Table.from_pylist(named, to_arrow_schema(schema)), schema)
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.log_files import Version
@@ -34,6 +35,7 @@ from sparkdelta.base.schema.table_schema import parse_table_schema
 from sparkdelta.base.skipping.path_filter_frames import PathFilter
 from sparkdelta.base.spark.driver import read_row, read_rows
 from sparkdelta.base.spark.job_names import jobs_of
+from sparkdelta.base.spark.local_data import rows_frame
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import (
     DeltaError,
@@ -152,8 +154,9 @@ def restore(
 def restore_metrics(spark: SparkSession, result: RestoreResult | None) -> DataFrame:
     """Return the metrics of a result as one row, or no row if nothing was restored."""
     names = [name for name in RestoreResult.__slots__ if name != "version"]
-    schema = ", ".join(f"{name} LONG" for name in names)
-    return spark.createDataFrame([] if result is None else [result.metrics], schema)
+    schema = StructType([StructField(name, LongType()) for name in names])
+    rows = [] if result is None else [[result.metrics[name] for name in names]]
+    return rows_frame(spark, rows, schema)
 
 
 def _version_at(spark: SparkSession, path: str, timestamp: str) -> Version:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -38,7 +40,7 @@ from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.exceptions import DriverReadTooLargeError
 from sparkdelta.operations.merge.merge_sides import SOURCE_ROW, StagedSource
 
-MAX_READ_KEYS = 200_000
+MAX_READ_KEYS = 1_000_000
 """The keys of a source of up to this many rows come to the driver, if its files are small."""
 
 MAX_SAMPLED_KEYS = 4_096
@@ -112,8 +114,7 @@ def source_keys(source: StagedSource, terms: MatchTerms) -> SourceKeys:
     predicates, row_predicates = [], []
     for key, name, data_type in keys:
         try:
-            values = sorted(_values(found[name].unique(), data_type))
-            ranges = joined_ranges([(value, value) for value in values], MAX_RANGES)
+            ranges = key_ranges(found[name], data_type, MAX_RANGES)
             if not is_whole:
                 bounds = [last for _, last in ranges]
                 exact, num_rows = _exact_ranges(rows, name, data_type, bounds)
@@ -152,6 +153,34 @@ def _all_keys(
 def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:
     """Return the key of rows of which all terms are true; null for others, whose key might fail."""
     return F.when(reduce(operator.and_, terms), key.source) if terms else key.source
+
+
+def key_ranges(keys: pa.ChunkedArray, data_type: DataType, most: int) -> list[tuple[Any, Any]]:
+    """Return at most `most` ranges of all keys that are not null, as `joined_ranges` does."""
+    values = keys.drop_null().unique()
+    values = values.take(pc.array_sort_indices(values))
+    if len(values) <= most:
+        each = _values(values, data_type)
+        return list(zip(each, each, strict=True))
+    places = _places(values, data_type, most)
+    firsts, lasts = [0, *places], [*(place - 1 for place in places), len(values) - 1]
+    least, greatest = (_values(values.take(pa.array(at)), data_type) for at in (firsts, lasts))
+    return list(zip(least, greatest, strict=True))
+
+
+def _places(values: pa.Array, data_type: DataType, most: int) -> list[int]:
+    """Return the indexes of sorted keys at which ranges begin, but the first."""
+    if isinstance(data_type, StringType):
+        return [len(values) * number // most for number in range(1, most)]
+    if isinstance(data_type, DecimalType):
+        numbers = values.cast(pa.float64()).to_numpy()
+    else:
+        signed = values.cast(pa.int32() if isinstance(data_type, DateType) else pa.int64())
+        numbers = signed.to_numpy().astype(np.uint64)  # their differences have no sign
+    gaps, [whole] = np.diff(numbers), numbers[-1:] - numbers[:1]
+    wide = np.flatnonzero(gaps > float(whole) / _NARROWEST)
+    widest = wide[np.argsort(gaps[wide], kind="stable")[1 - most :]]
+    return [int(place) + 1 for place in np.sort(widest)]
 
 
 def joined_ranges(ranges: Sequence[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:

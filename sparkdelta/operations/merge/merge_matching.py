@@ -38,6 +38,7 @@ from sparkdelta.operations.merge.merge_sides import (
     StagedMerge,
     StagedSource,
     positioned,
+    row_file,
 )
 from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.log.local_add_files import LocalAddFiles
@@ -221,13 +222,13 @@ def _pairs(merge: StagedMerge, scan: Scan) -> DataFrame:
     conditions = [merge.condition, *merge.conditions(MATCHED).values()]
     rows = _target_rows(merge, merge.frames.both, conditions, scan)
     joined = rows.join(merge.source.broadcast, expression_of(merge.condition))
-    return joined.select(FILE, POSITION, SOURCE_ROW, _clause(merge, MATCHED))
+    return joined.select(row_file(), POSITION, SOURCE_ROW, _clause(merge, MATCHED))
 
 
 def _unmatched(merge: StagedMerge, scan: Scan, pairs: DataFrame) -> DataFrame:
     conditions = list(merge.conditions(NOT_MATCHED_BY_SOURCE).values())
     rows = _target_rows(merge, merge.frames.target, conditions, scan)
-    rows = rows.select(FILE, POSITION, _clause(merge, NOT_MATCHED_BY_SOURCE)).filter(_ACTS)
+    rows = rows.select(row_file(), POSITION, _clause(merge, NOT_MATCHED_BY_SOURCE)).filter(_ACTS)
     return rows.join(pairs.select(FILE, POSITION), [FILE, POSITION], "left_anti")
 
 

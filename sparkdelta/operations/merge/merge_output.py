@@ -26,6 +26,7 @@ from sparkdelta.operations.merge.merge_sides import (
     TARGET,
     StagedMerge,
     positioned,
+    row_file,
 )
 from sparkdelta.table.rows.change_data_files import with_change_type
 from sparkdelta.table.rows.column_binding import ColumnBinding, conform_assignments
@@ -203,8 +204,8 @@ class MergeOutput:
         return reduce(DataFrame.unionByName, frames)
 
     def _target_rows(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
-        """Return the rows of the table that clauses of a kind act on, with `FILE`, `POSITION`,
-        `CLAUSE` and, if they are matched and updated, the columns of the source.
+        """Return the rows of the table that clauses of a kind act on, with `CLAUSE` and, if they
+        are matched and updated, the columns of the source.
         """
         matches, rows = self.matches, self._rows_among(kind, *row_ids)
         if self._joins_again(kind):
@@ -223,22 +224,23 @@ class MergeOutput:
         if self.matches.count(kind) <= MAX_BROADCAST_ROWS:
             acted = F.broadcast(acted)
         is_same = f"{quoted(FILE)} = {quoted(_FILE)} AND {quoted(POSITION)} = {quoted(_POSITION)}"
-        rows = rows.join(acted, F.expr(is_same)).drop(_FILE, _POSITION)
+        rows = rows.select("*", row_file()).join(acted, F.expr(is_same)).drop(_FILE, _POSITION)
         joins_source = kind is Clause.MATCHED_UPDATE
         return rows.join(self.merge.source.rows, SOURCE_ROW) if joins_source else rows
 
     def _rows_among(self, kind: Clause, *row_ids: MetadataColumn) -> DataFrame:
-        """Return candidate rows of the table for clauses of a kind, with `FILE` and `POSITION`."""
+        """Return candidate rows of the table for clauses of a kind, as `positioned` has them."""
         matches, modified = self.matches, self.modified
         scan = matches.matching_scan if kind.is_matched else matches.scan_alone
         assert scan is not None
         writer, schema = self.writer, self.merge.snapshot.schema
         scan = scan.select(schema.names)
         columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
-        is_few = self.matches.count(kind) <= MAX_BROADCAST_ROWS
-        if self._joins_again(kind):
-            is_few = self.merge.source.is_broadcast
-        if is_few and modified.num_file_rows <= MAX_COMPARED_ROWS:
+        is_few = (
+            self.matches.count(kind) <= MAX_BROADCAST_ROWS
+            and modified.num_file_rows <= MAX_COMPARED_ROWS
+        )
+        if self.merge.source.is_broadcast if self._joins_again(kind) else is_few:
             found = scan.rows_with(*columns, among=modified.paths)
         else:
             assert modified.deleted is not None

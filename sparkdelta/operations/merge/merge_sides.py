@@ -27,6 +27,7 @@ TARGET = "__sparkdelta_target__"
 """Prefix of the target's columns, so that they differ from the source's."""
 
 FILE, POSITION = "__sparkdelta_merged_file", MetadataColumn.ROW_POSITION.value
+_PATH = MetadataColumn.FILE.value
 """The `file_key` of a row of the target, and its position in the file."""
 
 SOURCE_ROW = "__sparkdelta_source_row"
@@ -92,15 +93,20 @@ def positioned(rows: DataFrame, table: TableConfiguration, columns: Sequence[str
     Returns
     -------
     DataFrame
-        The columns, `POSITION` and `FILE`.
+        The columns, `POSITION` and what `row_file` needs.
     """
-    path = quoted(MetadataColumn.FILE.value)
-    kept = (quoted(name) for name in (*columns, POSITION))
-    keyed = rows.selectExpr(*kept, f"{file_key(path)} AS {quoted(FILE)}")
+    kept = rows.select(*(quoted(name) for name in (*columns, POSITION, _PATH)))
     if not is_supported(table.protocol, TableFeature.DELETION_VECTORS):
-        return keyed
+        return kept
     # Not deterministic, so that Spark evaluates no condition that may fail on deleted rows.
-    return keyed.filter("spark_partition_id() >= 0")
+    return kept.filter("spark_partition_id() >= 0")
+
+
+def row_file() -> Column:
+    """Return `FILE` of rows of `positioned`. It takes as long as a join of the row, so it comes
+    after joins that leave few.
+    """
+    return F.expr(file_key(quoted(_PATH))).alias(FILE)
 
 
 @dataclass(frozen=True, slots=True)

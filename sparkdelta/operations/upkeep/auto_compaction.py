@@ -14,12 +14,14 @@ from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from sparkdelta.base.protocol.table_features import Writing, allows
 from sparkdelta.base.protocol.table_properties import compacts_after_commits, declared_file_size
 from sparkdelta.base.schema.column_alterations import path_text
 from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.driver import read_rows
+from sparkdelta.base.spark.local_data import rows_frame
 from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.operations.compaction.optimize_run import OptimizeRequest, optimize_files
 from sparkdelta.table.commit.transaction import CommittedTransaction
@@ -92,8 +94,8 @@ def auto_compact(due: AutoCompaction, after_commit: Callable[[CommittedTransacti
     counted = grouped(adds.filter(is_small), _values(keys), F.count("*").alias("count"))
     counted = counted.filter(F.col("count") >= MIN_SMALL_FILES)
     if keys and touched is not None:
-        schema = ", ".join(f"p{number} STRING" for number in range(len(keys)))
-        written = done.spark.createDataFrame(list(touched), schema)
+        schema = StructType([StructField(f"p{n}", StringType()) for n in range(len(keys))])
+        written = rows_frame(done.spark, list(touched), schema)
         is_same = (counted[name].eqNullSafe(written[name]) for name in written.columns)
         counted = counted.join(F.broadcast(written), reduce(Column.__and__, is_same), "left_semi")
     rows = read_rows(

@@ -24,7 +24,7 @@ from sparkdelta.base.schema.action_schemas import actions
 from sparkdelta.base.schema.file_key_frames import canonical_path
 from sparkdelta.base.skipping.data_skipping_frames import NOTHING_STORED, DataSkipping
 from sparkdelta.base.spark.driver import has_rows, read_rows
-from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.local_data import arrow_frame, rows_frame
 from sparkdelta.base.spark.worker_storage import driver_files
 from sparkdelta.table.commit.committer import Comparison
 from sparkdelta.table.commit.conflict_detection import DriverConflictDetector
@@ -189,7 +189,8 @@ class SparkConflictDetector:
             files = files.select(key.alias(KEY))
         if not paths:
             return files
-        values = self._spark.createDataFrame([(path,) for path in paths], f"{KEY} STRING")
+        schema = StructType([StructField(KEY, StringType())])
+        values = rows_frame(self._spark, [(path,) for path in paths], schema)
         return values if files is None else files.unionAll(values)
 
 

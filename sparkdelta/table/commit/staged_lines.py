@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from sparkdelta.base.protocol.log_files import Version
 from sparkdelta.base.spark.driver import read_row, read_rows
+from sparkdelta.base.spark.local_data import rows_frame
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.commit.row_id_frames import (
     FIRST_ROW_IDS,
@@ -100,8 +101,8 @@ class StagedLines:
     def with_row_ids(self, *, mark: int, version: Version) -> StagedLines:
         """Write the lines with fresh row ids above a high-water mark."""
         ends = accumulate(self._new_rows.values(), initial=mark + 1)
-        first_row_ids = self._actions.sparkSession.createDataFrame(
-            list(zip(self._new_rows, ends, strict=False)), FIRST_ROW_IDS
+        first_row_ids = rows_frame(
+            self._actions.sparkSession, list(zip(self._new_rows, ends, strict=False)), FIRST_ROW_IDS
         )
         numbered = with_row_ids(self._actions, first_row_ids, version=version)
         return self._written(numbered, f"lines-{version}")

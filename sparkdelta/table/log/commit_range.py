@@ -38,6 +38,10 @@ from sparkdelta.table.log.commit_info_frames import commit_infos
 BROADCAST_LOG_BYTES = 64 * 1024 * 1024
 """Up to this many bytes of commits after a checkpoint, their keys are broadcast to filter it."""
 
+_SHORT_LINES = 1_000
+"""Up to this many lines are parsed without a job, which takes less time although each is parsed
+again for each filter; in a new process, a tenth of it."""
+
 _OF_TABLE = actions("protocol", "metaData")
 _NOT_OF_FILES = frozenset({"protocol", "metaData", "txn", "domainMetadata"})
 
@@ -132,6 +136,11 @@ class CommitRange:
     def is_searched(self) -> bool:
         """True if the driver finds the actions that are not about files."""
         return self.is_local or is_searched_by_driver(self.files)
+
+    @property
+    def is_short(self) -> bool:
+        """True if Spark parses the lines sooner without a job, see `actions`."""
+        return self.local_lines is not None and self.local_lines.num_rows <= _SHORT_LINES
 
     @property
     def broadcasts_keys(self) -> bool:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sparkdelta.base.protocol.file_actions import AddFile
+from sparkdelta.base.protocol.wide_statistics import num_records
 from sparkdelta.base.schema.action_schemas import ADD as ADD_TYPE
 from sparkdelta.base.schema.file_key_frames import absolute_path, plain_path
 from sparkdelta.base.schema.sql_text import from_json_text
@@ -39,6 +40,13 @@ class LocalAddFiles:
     @cached_property
     def values(self) -> tuple[AddFile, ...]:
         return tuple(AddFile.from_dict(json.loads(text)) for text in self.texts[ADD].to_pylist())
+
+    @property
+    def num_rows(self) -> int | None:
+        """The rows of the files, deleted ones included; None if statistics lack any."""
+        counts = [num_records(add.stats) for add in self.values]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     @property
     def keyed(self) -> DataFrame:

@@ -240,11 +240,13 @@ class TableState:
     ) -> DataFrame:
         """Return the adds of `_all_adds` without the files that data skipping leaves out.
 
-        With `without_job`, the frame costs no Spark job, if the log allows that.
+        With `without_job`, or if the commits are short, the frame costs no Spark job, if the log
+        allows that.
         """
         if self.known is not None:
             return _kept(self.known.frame, skipping, NOTHING_STORED)
         checkpoint = self.log.checkpoint
+        without_job = without_job or self.log.commits.is_short
         new = self._new_adds(without_job=without_job and checkpoint is None)
         new = _kept(new, skipping, NOTHING_STORED)
         if checkpoint is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import uuid4
@@ -90,7 +91,7 @@ MAX_TOUCHED_FILES = 10_000
 
 _POSITION_BYTES = 8  # of a position in a staged file, at most, apart from its header and footer
 _TASK_BYTES = 4 << 20  # of staged positions
-
+_PART = "positions"
 
 _POSITIONS = StructType([StructField(FILE_KEY, LongType()), StructField(ROW_INDEX, LongType())])
 
@@ -276,30 +277,53 @@ class _Touching:
         return self.snapshot.log.store.table_files()
 
     def result(self, positions: pa.Table | DataFrame, num_staged: int | None) -> ModifiedFiles:
+        if isinstance(positions, DataFrame) and num_staged is None:
+            positions = self._read_few(positions)
+        is_staged = False
         if isinstance(positions, pa.Table):
             num_bytes, num_files = positions.num_rows * _POSITION_BYTES, 1
         elif num_staged is not None:
             num_bytes, num_files = num_staged * _POSITION_BYTES, 1
         else:
-            entries = self.stage.write_parquet(positions, "positions", WRITE_OPTIONS)
-            positions, _ = self.stage.read_parquet("positions", _POSITIONS)
+            entries, is_staged = self.stage.write_parquet(positions, _PART, WRITE_OPTIONS), True
+            positions, _ = self.stage.read_parquet(_PART, _POSITIONS)
             num_bytes, num_files = sum(entry.size_bytes for entry in entries), len(entries)
-        table = self._by_driver(positions, num_bytes, num_files)
+        table = self._by_driver(positions, num_bytes, num_files, is_staged=is_staged)
         if table is None:
             if isinstance(positions, pa.Table):
                 positions = local_frame(self.stage.spark, positions, _POSITIONS)
             return self._by_executors(positions, num_bytes)
         return self._touched(table)
 
+    def _read_few(self, positions: DataFrame) -> pa.Table | DataFrame:
+        """Return positions as a table if the files have so few rows that the driver may read all:
+        to stage them takes longer.
+        """
+        most = self.adds.num_rows if isinstance(self.adds, LocalAddFiles) else None
+        if most is not None and most <= MAX_READ_POSITIONS:
+            with suppress(DriverReadTooLargeError):  # the statistics are wrong
+                return self._read_positions(positions, MAX_READ_POSITIONS)
+        return positions
+
     def _by_driver(
-        self, positions: pa.Table | DataFrame, num_bytes: int, num_files: int
+        self, positions: pa.Table | DataFrame, num_bytes: int, num_files: int, *, is_staged: bool
     ) -> pa.Table | None:
-        """Write the vectors on the driver and return `TOUCHED`; None if it is too much for it."""
+        """Write the vectors on the driver and return `TOUCHED`; None if it is too much for it.
+
+        Parameters
+        ----------
+        is_staged
+            True for positions that are staged as `_PART`.
+        """
         files, limits = self._driver_files()
         if num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files:
             return None
         try:
-            rows = self._read_positions(positions, limits.positions)
+            if is_staged and is_like_workers(files):
+                what = "positions of rows to delete"
+                rows = self.stage.read_table(_PART, what=what, bound=limits.positions)
+            else:
+                rows = self._read_positions(positions, limits.positions)
         except DriverReadTooLargeError:
             return None
         keys = rows[FILE_KEY].to_numpy()
