@@ -221,7 +221,7 @@ def test_a_file_without_null_counts_is_searched_once(enabled: SparkSession, tabl
     write_commit(table, 1, [_file(table, "g", 3)])
     with counted_jobs(enabled) as second:
         rows = enabled.read.format("delta").load(path)
-    assert (first.count, second.count) == (2, 0)  # a list of files and a search
+    assert (first.count, second.count) == (1, 0)  # a search
     assert not rows.schema["id"].nullable
 
 

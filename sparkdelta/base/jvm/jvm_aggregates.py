@@ -43,7 +43,7 @@ _numbers = count()
 
 
 class AggregatesOfScan(NamedTuple):
-    """Aggregates of all rows of a scan in a plan.
+    """The aggregates of all rows of a scan, in a plan.
 
     Attributes
     ----------

@@ -149,7 +149,7 @@ def put_if_absent(
 ) -> Iterator[Item]:
     """Create a file; one with these contents is the work of an earlier run.
 
-    Yields what is done then of `more` and `unneeded`; errors are ignored.
+    Yields `more` and `unneeded` when they are done; their errors are ignored.
 
     Parameters
     ----------

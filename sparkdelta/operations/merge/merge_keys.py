@@ -158,13 +158,15 @@ def _key_of(key: EqualKey, terms: Sequence[Column]) -> Column:
 def key_ranges(keys: pa.ChunkedArray, data_type: DataType, most: int) -> list[tuple[Any, Any]]:
     """Return at most `most` ranges of all keys that are not null, as `joined_ranges` does."""
     values = keys.drop_null().unique()
-    values = values.take(pc.array_sort_indices(values))
+    values = pc.array_take(values, pc.array_sort_indices(values))
     if len(values) <= most:
         each = _values(values, data_type)
         return list(zip(each, each, strict=True))
     places = _places(values, data_type, most)
     firsts, lasts = [0, *places], [*(place - 1 for place in places), len(values) - 1]
-    least, greatest = (_values(values.take(pa.array(at)), data_type) for at in (firsts, lasts))
+    least, greatest = (
+        _values(pc.array_take(values, pa.array(at)), data_type) for at in (firsts, lasts)
+    )
     return list(zip(least, greatest, strict=True))
 
 

@@ -40,6 +40,7 @@ from sparkdelta.base.schema.table_schema import quoted
 from sparkdelta.base.spark.driver import read_table
 from sparkdelta.base.spark.job_names import jobs_of
 from sparkdelta.base.spark.local_data import arrow_frame
+from sparkdelta.base.spark.row_groups import grouped
 from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DriverReadTooLargeError, LogFileNotFoundError, StorageError
 from sparkdelta.table.log.state import NUM_RECORDS
@@ -241,4 +242,4 @@ def _totals(
     keyed = files.selectExpr(
         "*", *(f"{value} AS {key}" for value, key in zip(groups, keys, strict=True))
     )
-    return keyed.groupBy(*keys).agg(*map(F.expr, of_files)).drop(*keys)
+    return grouped(keyed, keys, *map(F.expr, of_files)).drop(*keys)

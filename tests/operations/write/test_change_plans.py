@@ -53,9 +53,14 @@ def scans(frame: DataFrame) -> list[str]:
 
 @pytest.mark.parametrize("has_vectors", [True, False])
 def test_delete_and_update(
-    spark: SparkSession, table_path: str, written: list[DataFrame], has_vectors: bool
+    spark: SparkSession,
+    table_path: str,
+    written: list[DataFrame],
+    monkeypatch: pytest.MonkeyPatch,
+    has_vectors: bool,
 ) -> None:
     """The condition's columns are read once to find the rows; nothing is shuffled."""
+    monkeypatch.setattr("sparkdelta.table.log.local_add_files.LocalAddFiles.num_rows", None)
     own = table(spark, table_path, has_vectors=has_vectors)
     written.clear()
     with settings(spark, NO_BROADCAST), counted_jobs(spark) as jobs:
@@ -73,6 +78,16 @@ def test_delete_and_update(
     assert len(scans(written[1])) == (1 if has_vectors else 2)  # new rows, and those that stay
     for frame in found + written:
         assert shuffled_columns(frame) == []
+
+
+def test_positions_in_few_rows_are_read_in_one_job(
+    spark: SparkSession, table_path: str, written: list[DataFrame]
+) -> None:
+    own = table(spark, table_path, has_vectors=True)
+    written.clear()
+    with counted_jobs(spark) as jobs:
+        own.delete("id % 10 = 3")
+    assert (jobs.count, written) == (1, [])
 
 
 @pytest.mark.full

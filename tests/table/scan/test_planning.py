@@ -206,16 +206,19 @@ def _scan_metrics(frame: Any) -> list[int]:
     return found
 
 
-def test_a_table_without_a_checkpoint_is_planned_in_one_job(
-    spark: SparkSession, table: Path
+@pytest.mark.parametrize("is_short", [True, False])
+def test_a_table_without_a_checkpoint_is_planned_in_one_job_at_most(
+    spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, is_short: bool
 ) -> None:
+    if not is_short:
+        monkeypatch.setattr("sparkdelta.table.log.commit_range._SHORT_LINES", 0)
     make(table, "commits")
     snapshot = load_snapshot(spark, str(table))
     with no_jobs(spark):
         files = snapshot.scan(WHERE).files()
     with counted_jobs(spark) as jobs:
         files.select("path").collect()
-    assert jobs.count == 1
+    assert jobs.count == (0 if is_short else 1)
 
 
 def test_json_is_parsed_below_the_partition_filter(spark: SparkSession, table: Path) -> None:
