@@ -40,7 +40,6 @@ from sparkdelta.operations.compaction.batch_commits import commit_batch, rewrite
 from sparkdelta.operations.compaction.compaction_batches import (
     Batch,
     described_files,
-    in_packing_order,
     plan_batches,
 )
 from sparkdelta.table.commit.conflict_rules import UNBACKFILL
@@ -158,8 +157,7 @@ def _without_type_changes(snapshot: Snapshot) -> Commits:
         files = described_files(of, of.add_files())
         with worker_python(spark):
             tasks = max((of.state.num_files or 0) // _FILES_PER_TASK, 1)
-            others = files_of_other_types(files.repartition(tasks), checker)
-        return in_packing_order(of, others)
+            return files_of_other_types(files.repartition(tasks), checker)
 
     if columns:
         for done in _rewritten(snapshot, of_other_types):

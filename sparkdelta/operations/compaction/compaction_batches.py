@@ -11,10 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -213,8 +214,7 @@ def has_vector() -> Column:
 def described_files(
     snapshot: Snapshot, adds: DataFrame, *, cube: Column | None = None
 ) -> DataFrame:
-    """Return files by partition and size, as `NativeScan.rows` takes them, with the column `path`
-    of the log.
+    """Return files as `NativeScan.rows` takes them, with the column `path` of the log.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def described_files(
     """
     keys = [key for key, _ in snapshot.configuration.partition_keys]
     names = _partition_names(snapshot)
-    files = adds.select(
+    return adds.select(
         F.expr(absolute_path("path", table_root=snapshot.path)).alias("file"),
         "size",
         *(
@@ -238,12 +238,6 @@ def described_files(
         "path",
         *([] if cube is None else [cube.alias(CUBE)]),
     )
-    return files if cube is not None else in_packing_order(snapshot, files)
-
-
-def in_packing_order(snapshot: Snapshot, files: DataFrame) -> DataFrame:
-    """Return files as `described_files` gives them, ordered by partition and size."""
-    return files.orderBy(*map(quoted, _partition_names(snapshot)), "size", "path")
 
 
 def plan_batches(
@@ -307,19 +301,20 @@ def plan_batches(
 
 
 def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
-    """Yield the files in tables of at most MAX_CANDIDATES; a partition is split only if it has
-    more.
+    """Yield the files, ordered by partition and size, in tables of at most MAX_CANDIDATES; a
+    partition is split only if it has more.
     """
     names = [CUBE] if CUBE in files.columns else _partition_names(snapshot)
     keys = [*names, "size", "path"]
+    read = partial(
+        read_table, what="files to compact", bound=MAX_CANDIDATES, version=snapshot.version
+    )
+    if snapshot.state.has_few_files(MAX_CANDIDATES):  # Spark would shuffle them
+        yield _ordered(read(files), keys)
+        return
     rest, is_last = files, False
     while not is_last:
-        table = read_table(
-            rest.orderBy(*map(quoted, keys)).limit(MAX_CANDIDATES),
-            what="files to compact",
-            bound=MAX_CANDIDATES,
-            version=snapshot.version,
-        )
+        table = read(rest.orderBy(*map(quoted, keys)).limit(MAX_CANDIDATES))
         is_last = table.num_rows < MAX_CANDIDATES
         groups = [] if is_last else _partition(table, snapshot)
         if groups and groups[0] != groups[-1]:  # the last partition may go on
@@ -329,6 +324,16 @@ def _rounds(snapshot: Snapshot, files: DataFrame) -> Iterator[pa.Table]:
             [last] = table.slice(table.num_rows - 1).select(keys).to_pylist()
             # Not by an offset: a sort would have to keep all rows before it.
             rest = files.filter(_struct(keys) > _struct(keys, last))
+
+
+def _ordered(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return the rows in the order of Spark: nulls come first."""
+    order = []
+    for key in keys:
+        is_known = f"{key} is known"
+        table = table.append_column(is_known, pc.is_valid(table[key]).cast(pa.int8()))
+        order += [(is_known, "ascending"), (key, "ascending")]
+    return table.sort_by(order).drop_columns([name for name, _ in order[::2]])
 
 
 def _struct(keys: Sequence[str], values: Mapping[str, Any] | None = None) -> Column:
