@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from sparkdelta import DeltaTable, load_snapshot, read_delta, write_delta
 from tests.benchmarks.copied_tables import Sizes
-from tests.benchmarks.data import STORED
+from tests.benchmarks.data import STORED, stored_rows
 from tests.benchmarks.measurement import Comparison, Stopwatch, Target, at_most
 from tests.benchmarks.parts import make_once
 from tests.benchmarks.row_operations import RIVAL_MEMORY, RowBench
@@ -92,8 +92,7 @@ def _calls(bench: RowBench) -> list[_Call]:
 
 def write_rows(spark: SparkSession, path: str, rows: int, mode: str) -> None:
     """Write a number of rows, in four tasks."""
-    columns = (f"{sql} AS {name}" for name, (_, sql) in STORED.items())
-    write_delta(spark.range(0, rows, 1, 4).selectExpr(*columns), path, mode=mode)
+    write_delta(stored_rows(spark.range(0, rows, 1, 4)), path, mode=mode)
 
 
 def count_row(spark: SparkSession, path: str, row: int) -> int:

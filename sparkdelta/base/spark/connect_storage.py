@@ -278,9 +278,10 @@ def parquet_relation(spark: SparkSession, scan: ParquetScan) -> ParquetRelation:
         reader = spark.read.schema(scan.schema).options(**scan.options)
         rows = reader.parquet(*scan.files)
         metadata = rows.metadataColumn("_metadata")
-        if all(plain_path(file) in known for file in scan.files):
-            uris, found = zip(*(known[plain_path(file)] for file in scan.files), strict=True)
-            return ParquetRelation(rows, metadata, uris, stamps=found)
+        found = [known[path] for path in map(plain_path, scan.files) if path in known]
+        if len(found) == len(scan.files):
+            uris, of_files = zip(*found, strict=True)
+            return ParquetRelation(rows, metadata, uris, stamps=of_files)
         listing = spark.read.format("binaryFile").options(**scan.options).load(list(scan.files))
         modified = F.unix_millis("modificationTime")
         listed = listing.select("path", F.struct("length", modified)).collect()

@@ -236,11 +236,12 @@ class MergeOutput:
         writer, schema = self.writer, self.merge.snapshot.schema
         scan = scan.select(schema.names)
         columns = (MetadataColumn.FILE, MetadataColumn.ROW_POSITION, *row_ids)
-        is_few = (
-            self.matches.count(kind) <= MAX_BROADCAST_ROWS
-            and modified.num_file_rows <= MAX_COMPARED_ROWS
-        )
-        if self.merge.source.is_broadcast if self._joins_again(kind) else is_few:
+        if self._joins_again(kind):
+            is_few = self.merge.source.is_broadcast
+        else:
+            is_few = self.matches.count(kind) <= MAX_BROADCAST_ROWS
+            is_few = is_few and modified.num_file_rows <= MAX_COMPARED_ROWS
+        if is_few:
             found = scan.rows_with(*columns, among=modified.paths)
         else:
             assert modified.deleted is not None

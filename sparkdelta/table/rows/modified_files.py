@@ -9,9 +9,10 @@ PROTOCOL.md#writer-requirement-for-deletion-vectors
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -91,7 +92,7 @@ MAX_TOUCHED_FILES = 10_000
 
 _POSITION_BYTES = 8  # of a position in a staged file, at most, apart from its header and footer
 _TASK_BYTES = 4 << 20  # of staged positions
-_PART = "positions"
+_PART, _POSITIONS_READ = "positions", "positions of deleted rows"
 
 _POSITIONS = StructType([StructField(FILE_KEY, LongType()), StructField(ROW_INDEX, LongType())])
 
@@ -279,16 +280,21 @@ class _Touching:
     def result(self, positions: pa.Table | DataFrame, num_staged: int | None) -> ModifiedFiles:
         if isinstance(positions, DataFrame) and num_staged is None:
             positions = self._read_few(positions)
-        is_staged = False
+        files, limits = self._driver_files()
+        read: Callable[..., pa.Table] | None = None
         if isinstance(positions, pa.Table):
             num_bytes, num_files = positions.num_rows * _POSITION_BYTES, 1
         elif num_staged is not None:
             num_bytes, num_files = num_staged * _POSITION_BYTES, 1
         else:
-            entries, is_staged = self.stage.write_parquet(positions, _PART, WRITE_OPTIONS), True
+            entries = self.stage.write_parquet(positions, _PART, WRITE_OPTIONS)
             positions, _ = self.stage.read_parquet(_PART, _POSITIONS)
             num_bytes, num_files = sum(entry.size_bytes for entry in entries), len(entries)
-        table = self._by_driver(positions, num_bytes, num_files, is_staged=is_staged)
+            if is_like_workers(files):  # without a job
+                read = partial(self.stage.read_table, _PART, what=_POSITIONS_READ)
+        read = read or partial(self._read_positions, positions)
+        is_much = num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files
+        table = None if is_much else self._by_driver(read, files, limits)
         if table is None:
             if isinstance(positions, pa.Table):
                 positions = local_frame(self.stage.spark, positions, _POSITIONS)
@@ -306,24 +312,17 @@ class _Touching:
         return positions
 
     def _by_driver(
-        self, positions: pa.Table | DataFrame, num_bytes: int, num_files: int, *, is_staged: bool
+        self, read: Callable[..., pa.Table], files: StoredFiles, limits: _Limits
     ) -> pa.Table | None:
         """Write the vectors on the driver and return `TOUCHED`; None if it is too much for it.
 
         Parameters
         ----------
-        is_staged
-            True for positions that are staged as `_PART`.
+        read
+            Reads the positions, up to `bound`.
         """
-        files, limits = self._driver_files()
-        if num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files:
-            return None
         try:
-            if is_staged and is_like_workers(files):
-                what = "positions of rows to delete"
-                rows = self.stage.read_table(_PART, what=what, bound=limits.positions)
-            else:
-                rows = self._read_positions(positions, limits.positions)
+            rows = read(bound=limits.positions)
         except DriverReadTooLargeError:
             return None
         keys = rows[FILE_KEY].to_numpy()
@@ -355,7 +354,7 @@ class _Touching:
             return positions
         return read_table(
             positions,
-            what="positions of rows to delete",
+            what=_POSITIONS_READ,
             bound=bound,
             version=self.snapshot.version,
         )

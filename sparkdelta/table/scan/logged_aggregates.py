@@ -242,4 +242,4 @@ def _totals(
     keyed = files.selectExpr(
         "*", *(f"{value} AS {key}" for value, key in zip(groups, keys, strict=True))
     )
-    return grouped(keyed, keys, *map(F.expr, of_files)).drop(*keys)
+    return grouped(keyed, keys, *map(F.expr, of_files)).drop(*keys).limit(_MAX_GROUPS + 1)
