@@ -92,7 +92,7 @@ MAX_TOUCHED_FILES = 10_000
 
 _POSITION_BYTES = 8  # of a position in a staged file, at most, apart from its header and footer
 _TASK_BYTES = 4 << 20  # of staged positions
-_PART, _POSITIONS_READ = "positions", "positions of deleted rows"
+_PART = "positions"
 
 _POSITIONS = StructType([StructField(FILE_KEY, LongType()), StructField(ROW_INDEX, LongType())])
 
@@ -291,7 +291,7 @@ class _Touching:
             positions, _ = self.stage.read_parquet(_PART, _POSITIONS)
             num_bytes, num_files = sum(entry.size_bytes for entry in entries), len(entries)
             if is_like_workers(files):  # without a job
-                read = partial(self.stage.read_table, _PART, what=_POSITIONS_READ)
+                read = partial(self.stage.read_table, _PART, what="positions of deleted rows")
         read = read or partial(self._read_positions, positions)
         is_much = num_bytes > limits.positions * _POSITION_BYTES or num_files > limits.files
         table = None if is_much else self._by_driver(read, files, limits)
@@ -354,7 +354,7 @@ class _Touching:
             return positions
         return read_table(
             positions,
-            what=_POSITIONS_READ,
+            what="positions of deleted rows",
             bound=bound,
             version=self.snapshot.version,
         )
