@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from sparkdelta import read_delta, read_stream, write_delta, write_stream
 from tests.benchmarks.changed_table import first_version_of
@@ -119,7 +120,8 @@ def small_batches(bench: Bench) -> Iterator[Comparison]:
 
 def stream_latency(bench: Bench) -> Measured:
     """The time from each of many small commits at a source to the commit of its row at a sink,
-    against delta-spark: each engine in a process of its own, on both sides.
+    against delta-spark and Spark's own stream of files: each engine in a process of its own, on
+    both sides.
     """
     return against_delta_spark(bench.stopwatch, _RIVAL_MEMORY, partial(_latencies, bench))
 
@@ -129,16 +131,20 @@ def _latencies(bench: Bench, rival: DeltaSpark) -> Measured:
     cores = bench.spark.sparkContext.defaultParallelism
     with SparkWorker(SESSION, cores=cores, memory=_RIVAL_MEMORY) as worker:
         ours = _relayed(bench, worker, "sparkdelta", commits)
+    with SparkWorker(SESSION, cores=cores, memory=_RIVAL_MEMORY) as worker:
+        files = _relayed(bench, worker, "parquet", commits)
     theirs = _relayed(bench, rival, "delta-spark", commits)
-    yield Comparison(
-        suite=bench.stopwatch.suite,
-        name=f"a row from table to table by a stream, {commits} commits",
-        floor_name=f"delta-spark {VERSION}",
-        target=at_most(1),
-        jobs=None,
-        floor_seconds=theirs,
-        seconds=ours,
-    )
+    floors = (("a stream of Parquet files", files, None), (f"delta-spark {VERSION}", theirs, 1))
+    for name, seconds, target in floors:
+        yield Comparison(
+            suite=bench.stopwatch.suite,
+            name=f"a row from table to table by a stream, {commits} commits",
+            floor_name=name,
+            target=None if target is None else at_most(target),
+            jobs=None,
+            floor_seconds=seconds,
+            seconds=ours,
+        )
 
 
 def _relayed(bench: Bench, worker: SparkWorker, engine: str, commits: int) -> tuple[float, ...]:
@@ -154,21 +160,17 @@ def relay(spark: SparkSession, path: str, engine: str, commits: int) -> list[flo
     return the seconds from each commit to the other one, by the times of their files.
     """
     source, sink, checkpoint = (f"{path}/{name}" for name in ("source", "sink", "checkpoint"))
-    append = _append_by_sparkdelta if engine == "sparkdelta" else _append_by_delta_spark
+    append = _APPENDS[engine]
     append(spark, source, 0)
-    if engine == "sparkdelta":
-        query = write_stream(read_stream(spark, source), sink, checkpoint)
-    else:
-        writer = spark.readStream.format("delta").load(source).writeStream.format("delta")
-        query = writer.option("checkpointLocation", checkpoint).start(sink)
+    query = _started(spark, engine, source, sink, checkpoint)
     seconds = []
     for version in range(commits):
-        copied = _commit(sink, version)
+        copied = _commit(sink, version, engine)
         while not copied.exists():
             if query.exception() is not None:
                 raise RuntimeError(str(query.exception()))
             time.sleep(0.002)
-        committed = _commit(source, version).stat().st_mtime_ns
+        committed = _commit_time(source, version, engine)
         seconds.append((copied.stat().st_mtime_ns - committed) / 1e9)
         append(spark, source, version + 1)
     query.stop()
@@ -176,16 +178,45 @@ def relay(spark: SparkSession, path: str, engine: str, commits: int) -> list[flo
     return seconds[_FIRST_COMMITS:]
 
 
-def _commit(table: str, version: int) -> Path:
-    return Path(table) / "_delta_log" / f"{version:020}.json"
+def _started(
+    spark: SparkSession, engine: str, source: str, sink: str, checkpoint: str
+) -> StreamingQuery:
+    if engine == "sparkdelta":
+        return write_stream(read_stream(spark, source), sink, checkpoint)
+    kind = "delta" if engine == "delta-spark" else "parquet"
+    reader = spark.readStream.format(kind)
+    rows = (reader if kind == "delta" else reader.schema("id LONG")).load(source)
+    writer = rows.writeStream.format(kind).option("checkpointLocation", checkpoint)
+    return writer.start(sink)
+
+
+def _commit(table: str, version: int, engine: str) -> Path:
+    """The file that a sink makes at the end of a batch."""
+    name = f"_spark_metadata/{version}" if engine == "parquet" else f"_delta_log/{version:020}.json"
+    return Path(table, name)
+
+
+def _commit_time(table: str, version: int, engine: str) -> int:
+    """When a row was there, in nanoseconds."""
+    files = Path(table).glob("*.parquet")
+    if engine == "parquet":
+        return max(file.stat().st_mtime_ns for file in files)
+    return _commit(table, version, engine).stat().st_mtime_ns
 
 
 def _append_by_sparkdelta(spark: SparkSession, path: str, number: int) -> None:
     write_delta(spark.range(number, number + 1, 1, 1), path, mode="append")
 
 
-def _append_by_delta_spark(spark: SparkSession, path: str, number: int) -> None:
-    spark.range(number, number + 1, 1, 1).write.format("delta").mode("append").save(path)
+def _append_by_spark(spark: SparkSession, path: str, number: int, kind: str) -> None:
+    spark.range(number, number + 1, 1, 1).write.format(kind).mode("append").save(path)
+
+
+_APPENDS: dict[str, Callable[[SparkSession, str, int], None]] = {
+    "sparkdelta": _append_by_sparkdelta,
+    "delta-spark": partial(_append_by_spark, kind="delta"),
+    "parquet": partial(_append_by_spark, kind="parquet"),
+}
 
 
 def stream_sink(bench: Bench) -> Measured:

@@ -24,7 +24,7 @@ from sparkdelta.base.schema.column_mapping import COLUMN_ID
 from sparkdelta.base.schema.spatial_types import has_spatial
 from sparkdelta.base.schema.type_folds import fields_within
 from sparkdelta.base.schema.type_widening import TYPE_CHANGES
-from sparkdelta.base.spark.driver import has_rows, read_rows
+from sparkdelta.base.spark.driver import has_rows
 from sparkdelta.exceptions import DeltaError
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.definition_change import DefinitionChange
@@ -32,6 +32,7 @@ from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.table_configuration import TableConfiguration
+from sparkdelta.table.snapshot.listed_actions import find_domain
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 DROPPABLE = {feature: rules.drop for feature, rules in FEATURES.items() if rules.drop is not None}
@@ -211,13 +212,8 @@ def dropped_feature(
 
 def _removed_domain(snapshot: Snapshot) -> tuple[DomainMetadata, ...]:
     """Return the removal of the domain of row tracking, if the table has it."""
-    rows = read_rows(
-        snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),
-        what="row id high-water mark",
-        bound=1,
-        version=snapshot.version,
-    )
-    return tuple(DomainMetadata(row["domain"], row["configuration"], removed=True) for row in rows)
+    domain = find_domain(snapshot, ROW_TRACKING_DOMAIN)
+    return () if domain is None else (replace(domain, removed=True),)
 
 
 def _drop(feature: TableFeature) -> Drop:

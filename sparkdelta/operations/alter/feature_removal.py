@@ -47,11 +47,11 @@ from sparkdelta.table.commit.staged_commit_rules import Operation, StagedActions
 from sparkdelta.table.commit.transaction import CommittedTransaction, Transaction
 from sparkdelta.table.definition.alteration import Alteration, alteration, with_schema
 from sparkdelta.table.definition.definition_change import DefinitionChange
-from sparkdelta.table.definition.metadata_domains import live_domains
 from sparkdelta.table.log.absolute_file_frames import vector_uri
 from sparkdelta.table.log.table_configuration import TableConfiguration
 from sparkdelta.table.rows.new_files import NewFiles
 from sparkdelta.table.rows.row_changes import unchanged_definition
+from sparkdelta.table.snapshot.listed_actions import live_domains
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 Commits = Iterator[CommittedTransaction]

@@ -50,7 +50,6 @@ from sparkdelta.table.commit.conflict_rules import ReadSet
 from sparkdelta.table.commit.staged_commit_rules import Operation
 from sparkdelta.table.commit.transaction import Transaction, row_id_high_watermark
 from sparkdelta.table.definition.definition_change import DefinitionChange
-from sparkdelta.table.definition.metadata_domains import live_domains
 from sparkdelta.table.listing.listing import list_log_files
 from sparkdelta.table.listing.log_segment_rules import commits_between
 from sparkdelta.table.log.commit_line_frames import add_fields
@@ -60,6 +59,7 @@ from sparkdelta.table.log.time_travel import version_at_timestamp
 from sparkdelta.table.rows.identity_columns import identity_marks
 from sparkdelta.table.rows.removed_files import commit_tags, remove_fields
 from sparkdelta.table.rows.row_changes import open_changeable
+from sparkdelta.table.snapshot.listed_actions import live_domains
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.snapshot.staging import staging
 

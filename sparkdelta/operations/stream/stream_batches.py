@@ -240,7 +240,7 @@ class BatchPlanner:
     def _local_parts(
         self, commits: CommitRange, begin: StreamOffset, finish: StreamOffset | None
     ) -> Iterator[_Part]:
-        files = added_files(commits, self._columns)
+        files = added_files(commits, self.opened.configuration, self.options.exclude_regex)
         is_added = pc.is_valid(files[INDEX])
         removed = files.filter(pc.invert(is_added))
         removed = removed.group_by(VERSION).aggregate([(REMOVED, "min")])

@@ -18,18 +18,28 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from sparkdelta.base.protocol.actions import Metadata, Protocol
+from sparkdelta.base.protocol.file_actions import AddFile
 from sparkdelta.base.protocol.log_files import LogFile, Version
 from sparkdelta.base.schema.action_schemas import CHANGES
 from sparkdelta.base.spark.driver import read_rows, read_table
 from sparkdelta.base.spark.row_groups import grouped
-from sparkdelta.operations.stream.indexed_files import INDEX, VERSION
+from sparkdelta.operations.stream.indexed_files import (
+    EXCLUDED,
+    INDEX,
+    VERSION,
+    file_list_columns,
+)
 from sparkdelta.operations.stream.stream_offset_rules import StreamOffset
 from sparkdelta.table.listing.line_reader import DRIVER_LOG_BYTES
 from sparkdelta.table.listing.log_line_frames import parse_log_lines
+from sparkdelta.table.listing.plain_actions import ActionsOfLine, plain_actions
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.state import NUM_RECORDS, num_records
+from sparkdelta.table.log.table_configuration import TableConfiguration
+from sparkdelta.table.scan.known_files import known_files
 
 REMOVED = "removed"
+_FILES = StructType([CHANGES["add"], CHANGES["remove"]])
 
 
 def windows(commits: Sequence[LogFile], most: int) -> Iterator[list[LogFile]]:
@@ -49,30 +59,70 @@ def windows(commits: Sequence[LogFile], most: int) -> Iterator[list[LogFile]]:
         yield window
 
 
-def added_files(commits: CommitRange, columns: list[str]) -> pa.Table:
-    """Return the files that local commits add or remove with `dataChange`, in the order of lines.
+def added_files(
+    commits: CommitRange, table: TableConfiguration, exclude_regex: str | None
+) -> pa.Table:
+    """Return the files that local commits add with `dataChange`, in the order of lines, and those
+    that they remove with it.
 
     Returns
     -------
     pa.Table
-        VERSION, the columns, INDEX (null for a removed file) and REMOVED STRING (the
-        path of a removed file).
+        VERSION, the columns of `file_list_columns`, INDEX (null for a removed file) and REMOVED
+        STRING (the path of a removed file).
     """
+    files = None
+    if commits.is_short and exclude_regex is None:
+        files = _plain_files(commits, table)
+    if files is None:
+        columns = file_list_columns(table, commits.reader.table_root, exclude_regex)
+        files = _parsed_files(commits, columns)
+    indexes = _indexes(files[VERSION], pc.is_null(files[REMOVED]).to_numpy())
+    return files.append_column(INDEX, indexes)
+
+
+def _plain_files(commits: CommitRange, table: TableConfiguration) -> pa.Table | None:
+    """Return the files of `added_files` without Spark; None if Spark must decide about a line."""
     assert commits.local_lines is not None
-    schema = StructType([CHANGES["add"], CHANGES["remove"]])
+    actions = plain_actions(commits.local_lines, _FILES)
+    if actions is None or not all(map(_names_one_file, actions)):
+        return None
+    adds = [each for each in actions if each["add"] and each["add"]["dataChange"]]
+    removes = [each for each in actions if each["remove"] and each["remove"]["dataChange"]]
+    added = known_files(
+        [AddFile.from_dict(each["add"]) for each in adds],
+        table, commits.reader.table_root, has_vectors=True,
+    )  # fmt: skip
+    versions = pa.array([each["version"] for each in adds], pa.int64())
+    removed = {
+        VERSION: pa.array([each["version"] for each in removes], pa.int64()),
+        REMOVED: pa.array([each["remove"]["path"] for each in removes], pa.string()),
+    }
+    added = added.append_column(EXCLUDED, pa.array([False] * len(adds)))
+    added = added.append_column(VERSION, versions)
+    return pa.concat_tables([added, pa.table(removed)], promote_options="default")
+
+
+def _names_one_file(action: ActionsOfLine) -> bool:
+    """Return False if a line adds and removes, or lacks the path, or the size of an added file."""
+    add, remove = action["add"], action["remove"]
+    if add is None:
+        return remove is None or remove["path"] is not None
+    return remove is None and None not in (add["path"], add["size"])
+
+
+def _parsed_files(commits: CommitRange, columns: list[str]) -> pa.Table:
+    assert commits.local_lines is not None
     # Projections and filters of local data alone: they take no job and keep the order.
-    rows = parse_log_lines(commits.lines, actions=schema, few=True)
+    rows = parse_log_lines(commits.lines, actions=_FILES, few=True)
     rows = rows.filter("coalesce(add.dataChange, remove.dataChange, FALSE)")
     rows = rows.select(VERSION, "add.*", F.col("remove.path").alias(REMOVED))
     rows = rows.selectExpr("*", f"{num_records()} AS {NUM_RECORDS}")
-    table = read_table(
+    return read_table(
         rows.selectExpr(VERSION, *columns, REMOVED),
         what="files of commits that a stream reads",
         bound=commits.local_lines.num_rows,
         version=commits.last_version,
-    )
-    return table.append_column(
-        INDEX, _indexes(table[VERSION], pc.is_null(table[REMOVED]).to_numpy())
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sparkdelta.base.protocol.actions import TransactionIdentifier
 from sparkdelta.base.spark.session_settings import transaction
-from sparkdelta.table.commit.transaction import last_transaction_version
+from sparkdelta.table.snapshot.listed_actions import last_transaction_version
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 

@@ -15,9 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.file_actions import AddCDCFile, AddFile, RemoveFile
 from sparkdelta.base.protocol.log_files import Version, commit_name, version_checksum_name
 from sparkdelta.base.protocol.row_ids import NO_ROW_IDS, ROW_TRACKING_DOMAIN, high_water_mark
@@ -53,6 +51,7 @@ from sparkdelta.table.log.commit_line_frames import (
     file_action_lines,
     repeated_files,
 )
+from sparkdelta.table.snapshot.listed_actions import find_domain
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 from sparkdelta.table.snapshot.staging import Staging, staging
 
@@ -270,31 +269,11 @@ class Transaction(PreparedCommit):
             raise DeltaError.of("DELTA_INVALID_COMMIT", path=root, problem=problem)
 
 
-def last_transaction_version(snapshot: Snapshot, app_id: str) -> int | None:
-    """Return the version of the last transaction that an application committed; None if it has
-    none.
-    """
-    rows = read_rows(
-        snapshot.transactions().filter(F.col("appId") == app_id),
-        what="transaction of an application",
-        bound=1,
-        version=snapshot.version,
-    )
-    return int(rows[0]["version"]) if rows else None
-
-
 def row_id_high_watermark(snapshot: Snapshot) -> int:
     """Return the highest row id that was assigned up to a version, or -1 if none was."""
     if not is_supported(snapshot.protocol, TableFeature.ROW_TRACKING):
         return NO_ROW_IDS
-    rows = read_rows(
-        snapshot.domain_metadata().filter(f"domain = '{ROW_TRACKING_DOMAIN}'"),
-        what="row id high-water mark",
-        bound=1,
-        version=snapshot.version,
-    )
-    domains = [DomainMetadata.from_dict(row.asDict(recursive=True)) for row in rows]
-    domain = domains[0] if domains else None
+    domain = find_domain(snapshot, ROW_TRACKING_DOMAIN)
     return high_water_mark(domain, path=snapshot.path, version=snapshot.version)
 
 

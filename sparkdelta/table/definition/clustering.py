@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyspark.sql import functions as F
-
 from sparkdelta.base.protocol.actions import DomainMetadata
 from sparkdelta.base.protocol.column_names import ColumnPath
 from sparkdelta.base.protocol.exact_json import json_text
 from sparkdelta.base.protocol.table_features import TableFeature, is_supported
 from sparkdelta.base.schema.column_mapping import physical_path
 from sparkdelta.base.schema.type_folds import fields_within
-from sparkdelta.base.spark.driver import read_rows
 from sparkdelta.table.log.table_configuration import TableConfiguration
+from sparkdelta.table.snapshot.listed_actions import find_domain
 from sparkdelta.table.snapshot.snapshot import Snapshot
 
 CLUSTERING_DOMAIN = "delta.clustering"
@@ -31,12 +29,10 @@ def clustering_columns(snapshot: Snapshot) -> tuple[ColumnPath, ...] | None:
     """
     if not is_supported(snapshot.protocol, TableFeature.CLUSTERING):
         return None
-    domain = snapshot.domain_metadata().filter(F.col("domain") == CLUSTERING_DOMAIN)
-    rows = read_rows(domain.select("configuration"), what="clustering columns", bound=1)
-    if not rows:
+    domain = find_domain(snapshot, CLUSTERING_DOMAIN)
+    if domain is None:
         return None
-    action = DomainMetadata(CLUSTERING_DOMAIN, rows[0]["configuration"])
-    columns = action.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
+    columns = domain.document(path=snapshot.path, version=snapshot.version).get("clusteringColumns")
     if not isinstance(columns, list):
         return ()
     return tuple((name,) if isinstance(name, str) else tuple(name) for name in columns)
