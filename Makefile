@@ -100,7 +100,7 @@ help: ## Show this list
 
 $(VENV)/.demo: pyproject.toml
 	$(call make_venv,$(VENV))
-	$(VENV)/bin/python -m pip install --quiet --editable ".[demo]"
+	$(VENV)/bin/python -m pip install --quiet --no-compile --editable ".[demo]"
 	@touch $@
 
 # make test needs neither linters nor notebooks.
@@ -111,13 +111,13 @@ $(VENV)/.tests: pyproject.toml
 
 $(DEV)/.installed: pyproject.toml
 	$(call make_venv,$(DEV))
-	$(DEV)/bin/python -m pip install --quiet --editable ".[dev]"
+	$(DEV)/bin/python -m pip install --quiet --no-compile --editable ".[dev]"
 	@touch $@
 
 # The version of Spark that the JARs of delta-spark were built for.
 $(PINNED)/.installed: pyproject.toml
 	$(call make_venv,$(PINNED))
-	$(PINNED)/bin/python -m pip install --quiet --editable ".[oracle]"
+	$(PINNED)/bin/python -m pip install --quiet --no-compile --editable ".[oracle]"
 	@touch $@
 
 # Debian packages venv separately from Python.

@@ -208,6 +208,7 @@ def hides_directories(tmp_path: Path) -> bool:
         return False
 
 
+@pytest.mark.more_connect
 def test_a_client_without_the_servers_disk_runs_every_verb(
     spark: SparkSession, server: str, tmp_path: Path
 ) -> None:
