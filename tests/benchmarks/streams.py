@@ -184,6 +184,7 @@ def _started(
     if engine == "sparkdelta":
         return write_stream(read_stream(spark, source), sink, checkpoint)
     kind = "delta" if engine == "delta-spark" else "parquet"
+    spark.conf.set("spark.sql.streaming.fileSink.log.compactInterval", 1_000_000)  # as `_commit`
     reader = spark.readStream.format(kind)
     rows = (reader if kind == "delta" else reader.schema("id LONG")).load(source)
     writer = rows.writeStream.format(kind).option("checkpointLocation", checkpoint)

@@ -82,7 +82,9 @@ def added_files(
 
 
 def _plain_files(commits: CommitRange, table: TableConfiguration) -> pa.Table | None:
-    """Return the files of `added_files` without Spark; None if Spark must decide about a line."""
+    """Return the files of `added_files` without Spark, which takes longer to plan a query than
+    Python to parse a few lines. None if Spark must decide about a line.
+    """
     assert commits.local_lines is not None
     actions = plain_actions(commits.local_lines, _FILES)
     if actions is None or not all(map(_names_one_file, actions)):
