@@ -42,7 +42,7 @@ Log = dict[str, list[Any]]
 @pytest.mark.every_case
 @pytest.mark.parametrize("place", ["disk", "s3", "hdfs"])
 def test_nothing_of_many_writers_is_lost(
-    request: pytest.FixtureRequest, tmp_path: Path, place: str
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
     """Each version has the rows of the appends and merges that were committed before it.
 
@@ -50,6 +50,7 @@ def test_nothing_of_many_writers_is_lost(
     ----------
     PROTOCOL.md#delta-log-entries
     """
+    monkeypatch.delenv("SPARK_CONF_DIR")  # settings for short tests
     with ExitStack() as stack:
         path, settings = _table_at(request, stack, tmp_path, place)
         workers = [
@@ -117,6 +118,7 @@ def session(scratch: Path, settings: dict[str, str]) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.driver.memory", "2g")
     return builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse")).getOrCreate()
 
 
