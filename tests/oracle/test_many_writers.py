@@ -36,7 +36,7 @@ _COUNTERS, _KEYS = 1_000, 5
 _PROPERTIES = {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}
 
 Log = dict[str, list[Any]]
-"""What a process did: for each kind of commit, the seconds of each, and what it changed."""
+"""The work of a process: the seconds of each commit by its kind, and the rows that it changed."""
 
 
 @pytest.mark.every_case

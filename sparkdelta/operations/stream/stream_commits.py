@@ -87,7 +87,7 @@ def _plain_files(commits: CommitRange, table: TableConfiguration) -> pa.Table | 
     """
     assert commits.local_lines is not None
     actions = plain_actions(commits.local_lines, _FILES)
-    if actions is None or not all(map(_names_one_file, actions)):
+    if actions is None or not all(map(_is_complete, actions)):
         return None
     adds = [each for each in actions if each["add"] and each["add"]["dataChange"]]
     removes = [each for each in actions if each["remove"] and each["remove"]["dataChange"]]
@@ -105,12 +105,13 @@ def _plain_files(commits: CommitRange, table: TableConfiguration) -> pa.Table | 
     return pa.concat_tables([added, pa.table(removed)], promote_options="default")
 
 
-def _names_one_file(action: ActionsOfLine) -> bool:
-    """Return False if a line adds and removes, or lacks the path, or the size of an added file."""
+def _is_complete(action: ActionsOfLine) -> bool:
+    """Return False if a line adds and removes a file, or lacks a field that is needed."""
     add, remove = action["add"], action["remove"]
     if add is None:
         return remove is None or remove["path"] is not None
-    return remove is None and None not in (add["path"], add["size"])
+    vector = {**(add["deletionVector"] or {}), "offset": 0}  # the only field that may be missing
+    return remove is None and None not in (add["path"], add["size"], *vector.values())
 
 
 def _parsed_files(commits: CommitRange, columns: list[str]) -> pa.Table:

@@ -30,10 +30,10 @@ from sparkdelta.operations.checkpoint import (
 from sparkdelta.operations.checkpoint.checkpoint_options import CheckpointOptions
 from sparkdelta.operations.checkpoint.checkpoint_writing import WrittenCheckpoint, checkpoint_table
 from sparkdelta.table.checkpoint.sidecar_tag_rules import parse_sidecar_tags
-from sparkdelta.table.definition import clustering
 from sparkdelta.table.listing import line_reader
 from sparkdelta.table.listing.last_checkpoint_rules import parse_last_checkpoint
 from sparkdelta.table.log import loading
+from sparkdelta.table.snapshot import listed_actions
 from tests.support.errors import raises
 from tests.support.log_writer import (
     log_directory,
@@ -479,7 +479,7 @@ def test_nothing_of_the_log_passes_the_driver(
     gone = [remove(f"g{number}", deletionTimestamp=NOW) for number in range(500)]
     write_commit(table, 0, [protocol(features=["v2Checkpoint"]), metadata(), *adds, *gone])
     rows: list[int] = []
-    for module in (clustering, checkpoint_files, sidecar_files, sidecar_reuse, loading):
+    for module in (listed_actions, checkpoint_files, sidecar_files, sidecar_reuse, loading):
         original = module.read_rows
 
         def counted(*args: Any, read: Any = original, **named: Any) -> Any:

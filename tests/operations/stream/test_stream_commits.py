@@ -17,6 +17,8 @@ from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
 
 pytestmark = pytest.mark.classic("compares two ways on the driver")
 
+ADD = {"partitionValues": {}, "size": 1, "modificationTime": 2, "dataChange": True}
+
 
 def commits_of(snapshot: Snapshot) -> CommitRange:
     files = list_log_files(open_log(snapshot.log.spark, snapshot.path, {}))
@@ -43,15 +45,14 @@ def test_files_are_those_that_spark_finds(spark: SparkSession, table: Path) -> N
     delta_table = DeltaTable.forPath(spark, str(table))
     delta_table.delete("id = 3")
     delta_table.delete("`a b` = 0")
-    add = {"partitionValues": {}, "size": 1, "modificationTime": 2, "dataChange": True}
     paths = ("x%20y.parquet", "s3://bucket/z.parquet", "/w.parquet", "file:///v.parquet")
-    add_line(table, 3, *({"add": {**add, "path": path}} for path in paths))
+    add_line(table, 3, *({"add": {**ADD, "path": path}} for path in paths))
     add_line(
         table,
         4,
         {"remove": {"path": "u", "dataChange": True}},
         {"remove": {"path": "t", "dataChange": False}},
-        {"add": {**add, "path": "r", "stats": "{}"}},
+        {"add": {**ADD, "path": "r", "stats": "{}"}},
         {"txn": {"appId": "a", "version": 1}},
     )
     snapshot = open_snapshot(spark, str(table), version=2)
@@ -77,11 +78,20 @@ def test_files_are_those_that_spark_finds(spark: SparkSession, table: Path) -> N
         {"add": {"path": "x", "dataChange": True, "size": "1"}},
         {"add": {"dataChange": True, "size": 1}},
         {"add": {"path": "x", "dataChange": True}},
+        {"add": {**ADD, "path": "x", "deletionVector": {"storageType": "u", "cardinality": 1}}},
         {"remove": {"dataChange": True}},
         {"add": {"path": "x", "dataChange": True}, "remove": {"path": "x", "dataChange": True}},
         {"add": {"path": "é", "size": 1, "dataChange": True}},
     ],
-    ids=["another type", "no path", "no size", "no removed path", "two actions", "an escape"],
+    ids=[
+        "another type",
+        "no path",
+        "no size",
+        "no bytes of a vector",
+        "no removed path",
+        "two actions",
+        "an escape",
+    ],
 )
 @pytest.mark.every_case
 def test_spark_decides_about_odd_lines(
