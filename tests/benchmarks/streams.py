@@ -184,7 +184,8 @@ def _started(
     if engine == "sparkdelta":
         return write_stream(read_stream(spark, source), sink, checkpoint)
     kind = "delta" if engine == "delta-spark" else "parquet"
-    spark.conf.set("spark.sql.streaming.fileSink.log.compactInterval", 1_000_000)  # as `_commit`
+    # Spark would compact the commits of batches, and name their files otherwise.
+    spark.conf.set("spark.sql.streaming.fileSink.log.compactInterval", 1_000_000)
     reader = spark.readStream.format(kind)
     rows = (reader if kind == "delta" else reader.schema("id LONG")).load(source)
     writer = rows.writeStream.format(kind).option("checkpointLocation", checkpoint)
@@ -192,13 +193,13 @@ def _started(
 
 
 def _commit(table: str, version: int, engine: str) -> Path:
-    """The file that a sink makes at the end of a batch."""
+    """Return the path of the file that commits a batch."""
     name = f"_spark_metadata/{version}" if engine == "parquet" else f"_delta_log/{version:020}.json"
     return Path(table, name)
 
 
 def _commit_time(table: str, version: int, engine: str) -> int:
-    """When a row was there, in nanoseconds."""
+    """Return the modification time of a commit, in nanoseconds."""
     files = Path(table).glob("*.parquet")
     if engine == "parquet":
         return max(file.stat().st_mtime_ns for file in files)

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_nothing_of_many_writers_is_lost(
     assert found["appended"] == sorted(number for log in logs for number in log["appended"])
     increments = Counter(low + n for log in logs for low in log["merged"] for n in range(_KEYS))
     assert found["counters"] == [increments[key] for key in range(_COUNTERS)]
-    assert found["of versions"] == found["of history"]
+    assert found["totals"] == found["expected totals"]
     assert found["problems"] is None
 
 
@@ -160,13 +161,7 @@ def change(spark: SparkSession, path: str, number: int, seconds: float) -> Log:
 
 
 def _appends(spark: SparkSession, path: str, thread: int, log: Log) -> Callable[[], None]:
-    def numbers() -> Iterator[int]:
-        number = _COUNTERS + thread
-        while True:
-            yield number
-            number += _PROCESSES * _OF_EACH_KIND
-
-    new = numbers()
+    new = itertools.count(_COUNTERS + thread, _PROCESSES * _OF_EACH_KIND)
 
     def append() -> None:
         number = next(new)
@@ -198,7 +193,9 @@ def _optimize(spark: SparkSession, path: str) -> None:
 
 
 def inspect(spark: SparkSession, path: str) -> dict[str, Any]:
-    """Return the rows of the table, and of some versions; runs in the worker."""
+    """Read the rows of the latest version, and totals of earlier ones beside the totals that the
+    history gives; runs in the worker.
+    """
     rows = read_delta(spark, path)
     counters = rows.filter(F.col("id") < _COUNTERS).orderBy("id").collect()
     appended = rows.filter(F.col("id") >= _COUNTERS).select("id").orderBy("id").collect()
@@ -211,11 +208,11 @@ def inspect(spark: SparkSession, path: str) -> dict[str, Any]:
     return {
         "appended": [row["id"] for row in appended],
         "counters": [row["v"] for row in counters],
-        "of versions": [
+        "totals": [
             list(read_delta(spark, path, version=version).agg(*sums).head() or ())
             for version in versions
         ],
-        "of history": [
+        "expected totals": [
             [kinds[1 : version + 1].count("WRITE"), kinds[: version + 1].count("MERGE") * _KEYS]
             for version in versions
         ],

@@ -1,8 +1,7 @@
-"""The files of small commits, found without Spark, are those that Spark finds."""
+"""Tests that Python and Spark parse small commits into the same list of files."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from sparkdelta.operations.stream.stream_commits import _parsed_files, _plain_fi
 from sparkdelta.table.listing.listing import list_log_files, open_log
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.snapshot.snapshot import Snapshot, open_snapshot
+from tests.support.log_writer import write_commit
 
 pytestmark = pytest.mark.classic("compares two ways on the driver")
 
@@ -24,12 +24,6 @@ def commits_of(snapshot: Snapshot) -> CommitRange:
     files = list_log_files(open_log(snapshot.log.spark, snapshot.path, {}))
     commits = [file for file in files if file.name.endswith(".json")]
     return CommitRange.read(snapshot.log.reader, commits)
-
-
-def add_line(table: Path, version: int, *actions: dict[str, object]) -> None:
-    name = f"{version:020}.json"
-    lines = "".join(f"{json.dumps(action)}\n" for action in actions)
-    Path(table, "_delta_log", name).write_text(lines, encoding="utf-8")
 
 
 def test_files_are_those_that_spark_finds(spark: SparkSession, table: Path) -> None:
@@ -46,14 +40,16 @@ def test_files_are_those_that_spark_finds(spark: SparkSession, table: Path) -> N
     delta_table.delete("id = 3")
     delta_table.delete("`a b` = 0")
     paths = ("x%20y.parquet", "s3://bucket/z.parquet", "/w.parquet", "file:///v.parquet")
-    add_line(table, 3, *({"add": {**ADD, "path": path}} for path in paths))
-    add_line(
+    write_commit(table, 3, [{"add": {**ADD, "path": path}} for path in paths])
+    write_commit(
         table,
         4,
-        {"remove": {"path": "u", "dataChange": True}},
-        {"remove": {"path": "t", "dataChange": False}},
-        {"add": {**ADD, "path": "r", "stats": "{}"}},
-        {"txn": {"appId": "a", "version": 1}},
+        [
+            {"remove": {"path": "u", "dataChange": True}},
+            {"remove": {"path": "t", "dataChange": False}},
+            {"add": {**ADD, "path": "r", "stats": "{}"}},
+            {"txn": {"appId": "a", "version": 1}},
+        ],
     )
     snapshot = open_snapshot(spark, str(table), version=2)
     commits, configuration = commits_of(snapshot), snapshot.configuration
@@ -98,7 +94,7 @@ def test_spark_decides_about_odd_lines(
     spark: SparkSession, table: Path, action: dict[str, object]
 ) -> None:
     write_delta(spark.range(1), str(table))
-    add_line(table, 1, action)
+    write_commit(table, 1, [action])
     snapshot = open_snapshot(spark, str(table), version=0)
     assert _plain_files(commits_of(snapshot), snapshot.configuration) is None
 

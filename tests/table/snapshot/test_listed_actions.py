@@ -33,7 +33,7 @@ def table(spark: SparkSession, table_path: str) -> str:
 
 
 def change_checksum(table: str, **fields: Any) -> None:
-    """Set fields of the checksum of the latest version, or remove those that are None."""
+    """Change fields of the latest version checksum; None removes a field."""
     file = max(Path(table, "_delta_log").glob("*.crc"))
     document = {**json.loads(file.read_text()), **fields}
     kept = {name: value for name, value in document.items() if value is not None}
