@@ -224,12 +224,6 @@ def same_active_session(spark: SparkSession) -> Iterator[None]:
             sessions.clearActiveSession()
 
 
-def clear_active_session(spark: SparkSession) -> None:
-    """Clear the active session of the thread."""
-    jvm = jvm_of(spark)
-    jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()
-
-
 def scala_items(sequence: Any) -> list[Any]:
     """Return the items of a Scala sequence."""
     return [sequence.apply(number) for number in range(sequence.size())]

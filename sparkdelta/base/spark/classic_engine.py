@@ -159,13 +159,22 @@ class ClassicEngine(JvmFunctions, JvmAggregates, JvmScans, JvmLateScans, JvmStre
     @contextmanager
     def in_listing_session(self, *, compiles: bool) -> Iterator[SparkSession]:
         """Use a `listing_session` in a block; the active session is the same after it."""
-        listing, before = self.listing_session(compiles=compiles), SparkSession._activeSession
+        listing = self.listing_session(compiles=compiles)
+        with self._same_active_session(listing):
+            yield listing
+
+    @contextmanager
+    def _same_active_session(self, used: SparkSession) -> Iterator[None]:
+        """Restore the active session of the thread, and PySpark's, after a block that uses another
+        one.
+        """
+        before = SparkSession._activeSession  # of all threads
         try:
             with jvm.same_active_session(self.spark):
-                yield listing
+                yield
         finally:
-            if SparkSession._activeSession is listing:  # createDataFrame has set it
-                SparkSession._activeSession = before
+            if SparkSession._activeSession is used:  # createDataFrame has set it
+                SparkSession._activeSession = self.spark if before is used else before
 
     def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Return the log store of a table, chosen by the scheme of its path."""
@@ -197,14 +206,8 @@ class ClassicEngine(JvmFunctions, JvmAggregates, JvmScans, JvmLateScans, JvmStre
         """
         sibling = _sibling(self.spark, LOG_SETTINGS)
         self._copy_hadoop_settings(sibling, {SHUFFLE_PARTITIONS})
-        before = SparkSession.getActiveSession()
-        try:
+        with self._same_active_session(sibling):
             yield sibling
-        finally:
-            if before is not None:  # createDataFrame makes its session the active one
-                before.createDataFrame([], "nothing INT")
-            else:
-                jvm.clear_active_session(self.spark)
 
     def write_session(
         self,

@@ -139,6 +139,11 @@ class BatchPlanner:
         """A scan of the rows of a batch, given their files."""
         return replace(self.opened.scan(), is_streaming=True)
 
+    @property
+    def _most_files(self) -> int:
+        """The most files of a batch that has no limit, which the driver holds."""
+        return max(MAX_DRIVER_FILES, self.options.max_files_per_trigger or 0)
+
     def newest_version(self, begin: StreamOffset) -> Version:
         """Return the latest version, or the one before `begin` if no commit followed it."""
         commits = self._listed(begin.version)
@@ -157,7 +162,7 @@ class BatchPlanner:
         the stream cannot read is a DeltaError.
         """
         self._check_begin(state, begin)
-        admission = Admission.of(limit, most=MAX_DRIVER_FILES if finish is None else NO_LIMIT)
+        admission = Admission.of(limit, most=self._most_files if finish is None else NO_LIMIT)
         return self._admitted(self._parts(state, begin, admission, finish), begin, admission)
 
     def _admitted(

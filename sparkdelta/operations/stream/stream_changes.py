@@ -34,7 +34,7 @@ from sparkdelta.table.listing.log_segment_rules import readable_commits
 from sparkdelta.table.log.commit_range import CommitRange
 from sparkdelta.table.log.commit_times import commit_times
 from sparkdelta.table.scan.file_changes import CommitFileChanges, with_change_columns
-from sparkdelta.table.scan.scan import MAX_DRIVER_FILES, Scan
+from sparkdelta.table.scan.scan import Scan
 from sparkdelta.table.scan.scan_request import CHANGE_KIND, partition_column
 from sparkdelta.table.scan.split_workers import ONLY
 
@@ -60,7 +60,7 @@ class ChangePlanner(BatchPlanner):
         finish: StreamOffset | None = None,
     ) -> BatchPlan:
         self._check_begin(state, begin)
-        admission = Admission.of(limit, most=MAX_DRIVER_FILES if finish is None else NO_LIMIT)
+        admission = Admission.of(limit, most=self._most_files if finish is None else NO_LIMIT)
         files: tuple[pa.Table, ...] = ()
         if begin.is_initial:
             parts = self._initial_parts(state, begin, admission, finish)

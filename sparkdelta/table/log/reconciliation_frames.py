@@ -7,7 +7,8 @@
     SELECT c.action FROM checkpoint c LEFT ANTI JOIN commits k ON c.file = k.file
 
 Only the commits are grouped. A checkpoint is already reconciled, so it is only filtered by the keys
-of the commits. It is never grouped, and not shuffled if the keys can be broadcast.
+of the commits. It is never grouped, and not shuffled if the keys can be broadcast. Few keys are in
+a condition instead of a join, which saves a job.
 
 References
 ----------
@@ -16,10 +17,13 @@ PROTOCOL.md#action-reconciliation
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from sparkdelta.base.schema.file_key_frames import canonical_path, deletion_vector_id
+from sparkdelta.base.schema.sql_text import text_literal
 from sparkdelta.base.spark.row_groups import grouped
 
 _PATH, _DV, _IS_ADD, _PATH_ADDED, _HASH = "_path", "_dv", "_is_add", "_path_added", "_hash"
@@ -165,6 +169,34 @@ def surviving_actions(
         F.expr(f"xxhash64(c{_PATH}) = {_HASH} AND {same_path} AND {superseded}"),
         join,
     ).drop(f"c{_PATH}", f"c{_DV}")
+
+
+def actions_of_other_files(
+    actions: DataFrame,
+    *,
+    added: Sequence[str],
+    removed: Sequence[str],
+    are_adds: bool,
+    table_root: str,
+) -> DataFrame:
+    """Return what `surviving_actions` does for few files without deletion vectors, as a filter.
+
+    Parameters
+    ----------
+    added, removed
+        The canonical paths of the adds and the removes of the commits after the checkpoint.
+    """
+    path = canonical_path("path", table_root=table_root)
+    has_no_vector = f"{deletion_vector_id('deletionVector')} = ''"
+    if are_adds:  # an add of the path supersedes all, a remove the one of its logical file
+        superseded = [_is_one_of(path, added), f"{_is_one_of(path, removed)} AND {has_no_vector}"]
+    else:
+        superseded = [f"{_is_one_of(path, [*added, *removed])} AND {has_no_vector}"]
+    return actions.filter(" AND ".join(f"NOT ({each})" for each in superseded))
+
+
+def _is_one_of(path: str, paths: Sequence[str]) -> str:
+    return f"{path} IN ({', '.join(map(text_literal, paths))})" if paths else "FALSE"
 
 
 def newest_by_key(actions: DataFrame, *, action: str, key: str) -> DataFrame:

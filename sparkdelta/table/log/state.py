@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
@@ -38,6 +39,7 @@ from sparkdelta.table.log.commit_range import DISTINCT_FILES
 from sparkdelta.table.log.local_add_files import LocalAddFiles
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.reconciliation_frames import (
+    actions_of_other_files,
     keyed_file_actions,
     newest_actions,
     newest_adds,
@@ -54,6 +56,9 @@ Skipping: TypeAlias = DataSkipping | FileMarks | PathFilter
 
 NUM_RECORDS = "numRecords"
 _FROM_CHECKPOINT = -1
+_MAX_NAMED_FILES = 100
+"""Up to this many files of the commits are named in a condition on a checkpoint's rows."""
+
 _SEED = 1  # the same log is laid out in the same way
 _LEAST_BYTES_PER_FILE = 8  # in a checkpoint, where paths differ in little but their number
 
@@ -173,7 +178,7 @@ class TableState:
         removes = checkpoint.file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
-        survivors = self._surviving(removes, self._superseding, are_adds=False)
+        survivors = self._above_commits(removes, are_adds=False)
         return survivors.unionByName(new)
 
     def file_references(self) -> DataFrame:
@@ -258,7 +263,7 @@ class TableState:
         adds = _kept(adds, skipping, stored)
         if not self.log.has_commits:
             return adds
-        survivors = self._surviving(adds, self._superseding)
+        survivors = self._above_commits(adds, are_adds=True)
         return survivors.unionByName(new, allowMissingColumns=True)
 
     def _new_adds(self, *, without_job: bool) -> DataFrame:
@@ -289,12 +294,23 @@ class TableState:
             return adds
         keyed = self._keyed_above(cached.version)
         new = _kept(newest_adds(newest_file_actions(keyed)), skipping, NOTHING_STORED)
-        survivors = self._surviving(adds, superseding_keys(keyed))
+        survivors = self._surviving(adds, superseding_keys(keyed), are_adds=True)
         return survivors.unionByName(self._typed(new, with_json=False))
 
-    def _surviving(
-        self, actions: DataFrame, keys: DataFrame, *, are_adds: bool = True
-    ) -> DataFrame:
+    def _above_commits(self, actions: DataFrame, *, are_adds: bool) -> DataFrame:
+        """Return the adds or the removes of the checkpoint that no commit supersedes."""
+        files = self.log.commits.distinct_files
+        if files is None or files.num_rows > _MAX_NAMED_FILES:
+            return self._surviving(actions, self._superseding, are_adds=are_adds)
+        return actions_of_other_files(
+            actions,
+            added=files.filter(files["is_add"])["path"].to_pylist(),
+            removed=files.filter(pc.invert(files["is_add"]))["path"].to_pylist(),
+            are_adds=are_adds,
+            table_root=self.log.table_root,
+        )
+
+    def _surviving(self, actions: DataFrame, keys: DataFrame, *, are_adds: bool) -> DataFrame:
         return surviving_actions(
             actions,
             keys,

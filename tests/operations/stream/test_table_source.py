@@ -21,7 +21,7 @@ from sparkdelta.exceptions import (
     TimestampGreaterThanCommitError,
     VersionNotFoundError,
 )
-from sparkdelta.operations.stream import indexed_files, stream_commits
+from sparkdelta.operations.stream import indexed_files, stream_batches, stream_commits
 from sparkdelta.operations.stream.admission import Admission
 from sparkdelta.operations.stream.read_stream import TableStream
 from sparkdelta.operations.stream.stream_commits import between_offsets
@@ -124,6 +124,19 @@ def test_batches(spark: SparkSession, table_path: str, bound: int) -> None:
         ]
     source.stop("q")
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
+
+
+@pytest.mark.parametrize("wanted", [None, 3])
+def test_a_batch_without_a_limit_is_bounded(
+    spark: SparkSession, table_path: str, wanted: int | None
+) -> None:
+    """The driver holds its files: few, unless the user asks for more."""
+    path = Path(table_path)
+    table(path, [add("a"), add("b"), add("c"), add("d")])
+    source = stream(spark, path, max_files_per_trigger=wanted)
+    with patch.object(stream_batches, "MAX_DRIVER_FILES", 2):
+        sizes = [len(names) for _, names in batches(source)]
+    assert sizes == ([2, 2] if wanted is None else [3, 1])
 
 
 def test_a_limit_of_bytes(spark: SparkSession, table_path: str) -> None:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from sparkdelta import Snapshot, load_snapshot
 from sparkdelta.exceptions import MalformedLogFileError
 from sparkdelta.table.listing import line_reader
+from sparkdelta.table.log import state
 from tests.support.log_writer import write_checkpoint, write_commit
 from tests.support.snapshots import keys, raised_by
 from tests.support.spark_jobs import counted_jobs, no_jobs, plan, shuffled_columns
@@ -116,15 +117,19 @@ def test_a_damaged_line(
         assert isinstance(raised_by(read), MalformedLogFileError)
 
 
-@pytest.mark.parametrize("reader", ["driver", "executors", "executors alone"])
+@pytest.mark.every_case
+@pytest.mark.parametrize("reader", ["driver", "driver, many", "executors", "executors alone"])
 def test_a_tail_of_distinct_files(
     spark: SparkSession, table: Path, monkeypatch: pytest.MonkeyPatch, reader: str
 ) -> None:
-    """The performance contract: nothing is shuffled or sorted, and one job sends the keys.
+    """The performance contract: nothing is shuffled or sorted; a job sends the keys if there are
+    many.
 
     PROTOCOL.md#action-reconciliation
     """
     if reader != "driver":
+        monkeypatch.setattr(state, "_MAX_NAMED_FILES", 0)
+    if reader.startswith("executors"):
         monkeypatch.setattr(line_reader, "DRIVER_LOG_BYTES", -1)
     if reader == "executors alone":
         monkeypatch.setattr(line_reader, "DRIVER_SCAN_BYTES", -1)
@@ -147,4 +152,4 @@ def test_a_tail_of_distinct_files(
         assert not any(node.name in ("Window", "Sort") for node in plan(adds))
         with counted_jobs(spark) as jobs:
             snapshot.add_files().select("path").collect()
-        assert jobs.count == 2
+        assert jobs.count == (1 if reader == "driver" else 2)

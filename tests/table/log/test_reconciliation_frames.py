@@ -11,12 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.table.log.reconciliation_frames import (
+    actions_of_other_files,
     contradicting_commits,
     keyed_file_actions,
     newest_adds,
     newest_by_key,
     newest_file_actions,
     newest_removes,
+    superseding_files,
     superseding_keys,
     surviving_actions,
 )
@@ -164,6 +166,26 @@ def test_a_checkpoint_in_between_changes_nothing(actions: Actions, broadcast_key
     gone = surviving_actions(newest_removes(first), keys, are_adds=False, **options)
     adds = shown(kept) + shown(newest_adds(newest))
     assert _by_rule(adds, shown(gone) + shown(newest_removes(newest))) == EXPECTED
+
+
+@pytest.mark.parametrize("are_adds", [True, False])
+def test_files_named_in_a_condition(spark: SparkSession, actions: Actions, are_adds: bool) -> None:
+    """It keeps what the join keeps, whatever a path holds. PROTOCOL.md#action-reconciliation"""
+    names = ["a", "b%20c", "it's", 'q"q', "p=1/ü~😀", "\\n", "%", ""]
+    stored = [add(name) for name in names] + [add(name, deletionVector=V) for name in names]
+    stored += [add(f"{ROOT}/a"), add("/t/b%20c", deletionVector=W), add("kept")]
+    checkpoint = actions({0: stored}).select("add.*")
+    for added, removed in ((["a", "b c"], ["it's", 'q"q']), (["p=1/ü~😀"], []), ([], ["a", "b c"])):
+        files = [(name, True) for name in added] + [(name, False) for name in removed]
+        keys = superseding_files(spark.createDataFrame(files, "path STRING, is_add BOOLEAN"))
+        joined = surviving_actions(
+            checkpoint, keys, are_adds=are_adds, table_root=ROOT, broadcast_keys=True
+        )
+        filtered = actions_of_other_files(
+            checkpoint, added=added, removed=removed, are_adds=are_adds, table_root=ROOT
+        )
+        assert len(stored) > len(shown(filtered)) > 0
+        assert shown(filtered) == shown(joined)
 
 
 def test_the_log_is_parsed_once_for_keys_and_actions(spark: SparkSession, actions: Actions) -> None:
