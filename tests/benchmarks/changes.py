@@ -19,6 +19,7 @@ from tests.benchmarks.parts import Measured, against_delta_spark, make_once, run
 from tests.benchmarks.streams import (
     Sizes,
     small_batches,
+    steady_rows,
     stream_latency,
     stream_sink,
     stream_source,
@@ -126,6 +127,7 @@ CHANGE_PARTS: dict[str, Callable[[_Bench], Measured]] = {
     "delta-spark-change-feed": changes_of_commits,
     "delta-spark-stream-latency": stream_latency,
     "small-batches": small_batches,
+    "steady-rows": steady_rows,
 }
 
 

@@ -118,6 +118,53 @@ def small_batches(bench: Bench) -> Iterator[Comparison]:
     )
 
 
+def steady_rows(bench: Bench) -> Iterator[Comparison]:
+    """Batches of a stream from table to table while a thousand rows a second are appended to the
+    first one: the last tenth of the time, against the second tenth.
+    """
+    commits = bench.scale.batches * 3 // 5
+    source, sink, checkpoint = (str(bench.scratch / f"{n}-{uuid4()}") for n in ("a", "b", "c"))
+    _append_thousand(bench.spark, source, 0)
+    query = write_stream(read_stream(bench.spark, source), sink, checkpoint)
+    found: dict[int, tuple[float, float]] = {}
+    start = time.monotonic()
+    for number in range(1, commits + 1):
+        time.sleep(max(0.0, start + number - time.monotonic()))
+        _append_thousand(bench.spark, source, number)
+        for batch in query.recentProgress:
+            seconds = batch["durationMs"]["triggerExecution"] / 1000
+            found.setdefault(batch["batchId"], (time.monotonic() - start, seconds))
+    late = time.monotonic() - start - commits
+    query.processAllAvailable()
+    query.stop()
+    copied = read_delta(bench.spark, sink).count()
+    if copied != 1000 * (commits + 1):
+        raise RuntimeError(f"{copied} rows of {1000 * (commits + 1)} were copied")
+
+    def batches_of_tenth(number: int) -> tuple[float, ...]:
+        moments = found.values()
+        return tuple(took for at, took in moments if number <= 10 * at / commits < number + 1)
+
+    first, last = batches_of_tenth(1), batches_of_tenth(9)
+    said = f"{late:.1f} s late at the end; a batch took {median(first):.2f} s, then"
+    say(f"{said} {median(last):.2f} s, and {max(took for _, took in found.values()):.2f} s at most")
+    yield Comparison(
+        suite=bench.stopwatch.suite,
+        name=f"a batch in the last tenth of {commits} s with 1,000 rows a second",
+        floor_name="a batch in the second tenth",
+        target=at_most(1.3),
+        jobs=None,
+        floor_seconds=first,
+        seconds=last,
+    )
+
+
+def _append_thousand(spark: SparkSession, path: str, number: int) -> None:
+    rows = spark.range(1000 * number, 1000 * (number + 1), 1, 1)
+    rows = rows.selectExpr("id", "current_timestamp() AS moment", "hex(id) AS text")
+    write_delta(rows, path, mode="append")
+
+
 def stream_latency(bench: Bench) -> Measured:
     """The time from each of many small commits at a source to the commit of its row at a sink,
     against delta-spark and Spark's own stream of files: each engine in a process of its own, on

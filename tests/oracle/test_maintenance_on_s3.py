@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +20,8 @@ from sparkdelta import (
     verify,
     write_delta,
 )
-from tests.support.jars import JarsUnavailable
-from tests.support.s3_server import BUCKET, s3_jars, s3_server
+from tests.benchmarks.parts import SESSION
+from tests.support.s3_server import BUCKET, s3_session_settings
 from tests.support.spark_worker import SparkWorker
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
@@ -35,23 +34,11 @@ VECTORS = {"delta.enableDeletionVectors": "true"}
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkWorker]:
     """A session that reads and writes an S3 server."""
-    try:
-        jars = s3_jars(tmp_path_factory.mktemp("jars"))
-    except JarsUnavailable as unavailable:
-        pytest.skip(f"S3: {unavailable}")
-    with s3_server() as settings:
-        hadoop = {f"spark.hadoop.{name}": value for name, value in settings.items()}
-        settings = {"spark.jars": ",".join(map(str, jars)), **hadoop}
-        with SparkWorker(f"{_MODULE}:session", settings=settings) as worker:
-            yield worker
-
-
-def session(scratch: Path, settings: dict[str, str]) -> SparkSession:
-    """Start a session with a few more settings; runs in the worker."""
-    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse")).getOrCreate()
+    with (
+        s3_session_settings(tmp_path_factory.mktemp("jars")) as settings,
+        SparkWorker(SESSION, cores=2, memory="1g", settings=settings) as worker,
+    ):
+        yield worker
 
 
 @pytest.mark.parametrize("step", ["deep_clones", "conversion", "manifests", "maintenance"])

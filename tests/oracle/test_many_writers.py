@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 
 from sparkdelta import DeltaTable, optimize, read_delta, verify, write_delta
 from sparkdelta.exceptions import DeltaConcurrentModificationException
-from tests.support.jars import JarsUnavailable
+from tests.benchmarks.parts import SESSION
 from tests.support.mini_hdfs import MiniHdfs
-from tests.support.s3_server import BUCKET, s3_jars, s3_server
+from tests.support.s3_server import BUCKET, s3_session_settings
 from tests.support.spark_worker import SparkWorker
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
@@ -55,7 +55,7 @@ def test_nothing_of_many_writers_is_lost(
     with ExitStack() as stack:
         path, settings = _table_at(request, stack, tmp_path, place)
         workers = [
-            stack.enter_context(SparkWorker(f"{_MODULE}:session", settings=settings))
+            stack.enter_context(SparkWorker(SESSION, cores=2, memory="2g", settings=settings))
             for _ in range(_PROCESSES)
         ]
         workers[0].run(f"{_MODULE}:create", path=path)
@@ -86,13 +86,7 @@ def _table_at(
     if place == "hdfs":
         server: MiniHdfs = request.getfixturevalue("hdfs")
         return f"{server.uri}/many writers", {}
-    try:
-        jars = s3_jars(scratch)
-    except JarsUnavailable as unavailable:
-        pytest.skip(f"S3: {unavailable}")
-    hadoop = stack.enter_context(s3_server())
-    settings = {f"spark.hadoop.{name}": value for name, value in hadoop.items()}
-    return f"s3a://{BUCKET}/table", {"spark.jars": ",".join(map(str, jars)), **settings}
+    return f"s3a://{BUCKET}/table", stack.enter_context(s3_session_settings(scratch))
 
 
 def _report(logs: list[Log]) -> str:
@@ -111,16 +105,6 @@ def _report(logs: list[Log]) -> str:
     conflicts = Counter(name for log in logs for name in log["conflicts"])
     retries = sum(sum(log["retries"]) for log in logs)
     return "\n".join([*lines, f"retries: {retries}; conflicts: {dict(conflicts)}"])
-
-
-def session(scratch: Path, settings: dict[str, str]) -> SparkSession:
-    """Start a session with a few more settings; runs in the worker."""
-    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    builder = builder.config("spark.ui.showConsoleProgress", "false")
-    builder = builder.config("spark.driver.memory", "2g")
-    return builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse")).getOrCreate()
 
 
 def create(spark: SparkSession, path: str) -> None:

@@ -11,7 +11,7 @@ from sparkdelta import load_snapshot, read_delta, sql, verify
 from tests.operations.write.test_spatial_columns import ONE, TWO, point
 from tests.support.delta_spark import DeltaSpark
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 PREVIEW = "spark.databricks.delta.geo.preview.enabled"
 STATEMENTS = (

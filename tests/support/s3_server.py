@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.jars import HADOOP, Dependency, resolved_jars
+import pytest
+
+from tests.support.jars import HADOOP, Dependency, JarsUnavailable, resolved_jars
 
 BUCKET = "bucket"
 _SDK = "2.35.4"
@@ -66,6 +68,18 @@ def s3_server() -> Iterator[dict[str, str]]:
     }
     server.shutdown()
     thread.join()
+
+
+@contextmanager
+def s3_session_settings(scratch: Path) -> Iterator[dict[str, str]]:
+    """Yield the settings of sessions that reach a server; skip the test if the JARs are missing."""
+    try:
+        jars = s3_jars(scratch)
+    except JarsUnavailable as unavailable:
+        pytest.skip(f"S3: {unavailable}")
+    with s3_server() as hadoop:
+        settings = {f"spark.hadoop.{name}": value for name, value in hadoop.items()}
+        yield {"spark.jars": ",".join(map(str, jars)), **settings}
 
 
 _Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]

@@ -25,6 +25,7 @@ from sparkdelta.base.spark.connect_late_rows import (
     hold_late_rows,
     is_retyped,
     reads_kept_rows,
+    scan_of_late_rows,
     shared_late_rows,
     with_sent_conditions,
 )
@@ -72,6 +73,9 @@ class ConnectEngine(ConnectSqlFunctions):
 
     def empty_frame(self, columns: Sequence[str]) -> DataFrame:
         return self.spark.range(1).where("FALSE").selectExpr(*columns)  # `sql` is a request
+
+    def scan_of_rows(self, rows: DataFrame) -> Any:
+        return scan_of_late_rows(rows)
 
     @property
     def parallelism(self) -> int:

@@ -62,6 +62,7 @@ RowsFor: TypeAlias = Callable[[str, Sequence[SentCondition]], DataFrame]
 class _LateRows:
     schema: StructType
     rows_for: RowsFor
+    scan: object = None
 
 
 _late_rows: WeakValueDictionary[str, _LateRows] = WeakValueDictionary()
@@ -73,16 +74,20 @@ _kept: dict[int, tuple[bytes, Any]] = {}
 _operation: ContextVar[str | None] = ContextVar("operation", default=None)
 
 
-def rows_when_sent(spark: SparkSession, schema: StructType, rows_for: RowsFor) -> DataFrame:
+def rows_when_sent(
+    spark: SparkSession, schema: StructType, rows_for: RowsFor, scan: object = None
+) -> DataFrame:
     """Return rows that are found whenever a query on them is sent.
 
     Parameters
     ----------
     schema
         Their columns. NOT NULL fields stay so in the schema of a DataFrame made of the rows.
+    scan
+        What `scan_of_late_rows` returns for them.
     """
     _watch(type(spark.client))
-    late, error = _LateRows(schema, rows_for), f"{_FAILURE} ({uuid4()})"
+    late, error = _LateRows(schema, rows_for, scan), f"{_FAILURE} ({uuid4()})"
     columns = map(value_of_field, schema.fields)
     rows: Any = spark.range(1).select(*columns).filter(F.raise_error(F.lit(error)).isNull())
     rows._cached_schema, rows._plan.late_rows = schema, late
@@ -109,6 +114,15 @@ def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFram
     result = rows_when_sent(frame._session, late.schema, rows_for)
     copy_mark(rows, result)
     return result
+
+
+def scan_of_late_rows(rows: DataFrame) -> Any:
+    """Return the scan of which rows are all rows; None for other rows, and for those that the
+    server caches.
+    """
+    frame: Any = rows
+    late, is_kept = getattr(frame._plan, "late_rows", None), frame._plan._plan_id in _kept
+    return late.scan if isinstance(late, _LateRows) and not is_kept else None
 
 
 def hold_late_rows(result: DataFrame, sources: Sequence[DataFrame]) -> None:

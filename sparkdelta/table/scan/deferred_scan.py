@@ -208,9 +208,9 @@ class LateFiles:
         """The session in which files are listed."""
         return self.live.state.log.spark
 
-    def at(self, query: QueryId) -> LateFiles:  # noqa: ARG002 - all queries read one version
+    def live_at(self, query: QueryId) -> LiveFiles:  # noqa: ARG002 - all queries read one version
         """Return the files of the version that a query reads."""
-        return self
+        return self.live
 
     def listed(
         self,
@@ -375,6 +375,10 @@ class FollowingFiles:
         files = self.at(query)
         return files.listed(filters, has_user_functions, query, with_vectors=with_vectors)
 
+    def live_at(self, query: QueryId) -> LiveFiles:
+        """Return the files of the version that a query reads."""
+        return self.at(query).live
+
     def size(self, query: QueryId) -> int | None:
         """Return the size of all files, see `LateRelation.size_bytes`."""
         return self.at(query).size_bytes
@@ -397,6 +401,32 @@ class FollowingFiles:
             return files
 
         return self._kept.find_or_make(log.contents, made)
+
+
+@dataclass(frozen=True, slots=True)
+class SentFiles:
+    """The files of a scan whose rows are found when a plan is sent.
+
+    Attributes
+    ----------
+    request
+        As the plan was made.
+    followed
+        The table whose latest version each query reads; None for the version of `live`.
+    """
+
+    request: ScanRequest
+    live: LiveFiles
+    followed: FollowedTable | None
+
+    def live_at(self, query: QueryId) -> LiveFiles:
+        """Return the files of the version that a query reads."""
+        if self.followed is None:
+            return self.live
+        state, checksum = self.followed.at(query())
+        live = replace(self.live, state=state, checksum=checksum)
+        check_followed(self.request, live)
+        return live
 
 
 def check_followed(request: ScanRequest, live: LiveFiles) -> None:

@@ -45,7 +45,6 @@ from sparkdelta.base.spark.spark_engine import engine_of
 from sparkdelta.exceptions import DriverReadTooLargeError, LogFileNotFoundError, StorageError
 from sparkdelta.table.log.state import NUM_RECORDS
 from sparkdelta.table.log.table_configuration import TableConfiguration
-from sparkdelta.table.scan.deferred_scan import FollowingFiles, LateFiles
 from sparkdelta.table.scan.live_files import LiveFiles, has_vectors
 
 _EXACT_TYPES = (ByteType, ShortType, IntegerType, LongType, DateType)
@@ -63,9 +62,8 @@ _COUNT = AggregateQuery((Aggregate("count"),))
 
 def count_by_log(rows: DataFrame) -> int | None:
     """Return the number of rows, if they are all rows of a table whose log knows it."""
-    late_scans = engine_of(rows.sparkSession).late_scans
-    scan = None if late_scans is None else late_scans.scan_of_rows(rows)
-    counted = None if scan is None else _answer(scan, _COUNT, lambda: None)
+    scan = engine_of(rows.sparkSession).scan_of_rows(rows)
+    counted = None if scan is None else _answer(scan.live_at(lambda: None), _COUNT)
     return None if counted is None else int(counted[0][0].as_py())
 
 
@@ -83,21 +81,18 @@ def aggregated_by_log(rows: DataFrame) -> DataFrame:
     scan = found.scan
 
     def answered(query: QueryId) -> DataFrame | None:
-        answer = _answer(scan, found.query, query)
+        answer = _answer(scan.live_at(query), found.query)
         return None if answer is None else arrow_frame(scan.listing, answer)
 
-    if _answer(scan, found.query, lambda: None) is None:
+    if _answer(scan.live_at(lambda: None), found.query) is None:
         return rows
     return late_scans.rows_when_planned(rows, found, answered, scan.listing)
 
 
-def _answer(
-    scan: LateFiles | FollowingFiles, wanted: AggregateQuery, query: QueryId
-) -> pa.Table | None:
-    """Return the aggregates of the version that a query reads; None if the log does not know them,
-    or if there are too many groups.
+def _answer(live: LiveFiles, wanted: AggregateQuery) -> pa.Table | None:
+    """Return the aggregates of a version; None if the log does not know them, or if there are too
+    many groups.
     """
-    live = scan.at(query).live
     log, key = live.state.log, ("aggregates", wanted)
     totals = log.file_lists.find(key)
     if totals is None:

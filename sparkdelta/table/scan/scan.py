@@ -49,7 +49,7 @@ from sparkdelta.table.log.state import TableState
 from sparkdelta.table.scan.conditions import parse_where, usable_part
 from sparkdelta.table.scan.deferred_scan import (
     DeferredScan,
-    check_followed,
+    SentFiles,
     columns_with_bitmaps,
 )
 from sparkdelta.table.scan.distributed_scan import DistributedScan
@@ -418,26 +418,27 @@ class Scan:
         """Return rows whose files are chosen when a plan that reads them is sent."""
         state, spark, configuration = self._state, self._state.log.spark, self._state.configuration
         request, schema = self._request(frozenset(), None), self.row_schema
+        live = LiveFiles(state, self._checksum, None, tracks_rows=False)
         if is_enabled(spark) and has_not_null_columns(configuration.schema):
-            live = LiveFiles(state, self._checksum, None, tracks_rows=False)
             request = replace(request, keeps_not_null=are_without_nulls(live, request))
             if request.keeps_not_null:
                 schema = cast(StructType, nullable_as(schema, configuration.schema))
         followed = None if self.followed is None else self.followed(spark)
+        files = SentFiles(request, live, followed)
 
         def rows_for(query: str, conditions: Sequence[SentCondition]) -> DataFrame:
             scan = self
             if followed is not None:
-                latest, checksum = followed.at(query)
-                check_followed(request, LiveFiles(latest, checksum, None, tracks_rows=False))
-                mark = following_mark(latest.log.table_root, latest.log.segment.version)
-                scan = replace(self, _state=latest, _checksum=checksum, mark=mark)
+                latest = files.live_at(lambda: query)
+                log = latest.state.log
+                mark = following_mark(log.table_root, log.segment.version)
+                scan = replace(self, _state=latest.state, _checksum=latest.checksum, mark=mark)
             parsed = parse_sent(spark, conditions, configuration.schema)
             chosen = replace(scan, _predicate=usable_part(spark, parsed, configuration))
             with scan._named_jobs():
                 return scan._rows(chosen._files_to_read(), None).select(*output)
 
-        return rows_when_sent(spark, schema, rows_for)
+        return rows_when_sent(spark, schema, rows_for, files if is_enabled(spark) else None)
 
     def _request(
         self, metadata_columns: frozenset[MetadataColumn], condition: RowCondition | None
