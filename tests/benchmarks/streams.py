@@ -123,9 +123,10 @@ def steady_rows(bench: Bench) -> Iterator[Comparison]:
     first one: the last tenth of the time, against the second tenth.
     """
     commits = bench.scale.batches * 3 // 5
-    source, sink, checkpoint = (str(bench.scratch / f"{n}-{uuid4()}") for n in ("a", "b", "c"))
+    names = ("source", "sink", "checkpoint")
+    source, target, checkpoint = (str(bench.scratch / f"{name}-{uuid4()}") for name in names)
     _append_thousand(bench.spark, source, 0)
-    query = write_stream(read_stream(bench.spark, source), sink, checkpoint)
+    query = write_stream(read_stream(bench.spark, source), target, checkpoint)
     found: dict[int, tuple[float, float]] = {}
     start = time.monotonic()
     for number in range(1, commits + 1):
@@ -137,7 +138,7 @@ def steady_rows(bench: Bench) -> Iterator[Comparison]:
     late = time.monotonic() - start - commits
     query.processAllAvailable()
     query.stop()
-    copied = read_delta(bench.spark, sink).count()
+    copied = read_delta(bench.spark, target).count()
     if copied != 1000 * (commits + 1):
         raise RuntimeError(f"{copied} rows of {1000 * (commits + 1)} were copied")
 

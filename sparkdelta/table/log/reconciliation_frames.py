@@ -171,7 +171,7 @@ def surviving_actions(
     ).drop(f"c{_PATH}", f"c{_DV}")
 
 
-def actions_of_other_files(
+def surviving_actions_by_path(
     actions: DataFrame,
     *,
     added: Sequence[str],
@@ -179,12 +179,14 @@ def actions_of_other_files(
     are_adds: bool,
     table_root: str,
 ) -> DataFrame:
-    """Return what `surviving_actions` does for few files without deletion vectors, as a filter.
+    """Return what `surviving_actions` does, by a condition that names the files of the commits.
+
+    There must be few, all without deletion vectors.
 
     Parameters
     ----------
     added, removed
-        The canonical paths of the adds and the removes of the commits after the checkpoint.
+        The canonical paths of the files that the commits after the checkpoint add and remove.
     """
     path = canonical_path("path", table_root=table_root)
     has_no_vector = f"{deletion_vector_id('deletionVector')} = ''"

@@ -39,7 +39,6 @@ from sparkdelta.table.log.commit_range import DISTINCT_FILES
 from sparkdelta.table.log.local_add_files import LocalAddFiles
 from sparkdelta.table.log.log_reader import LogReader
 from sparkdelta.table.log.reconciliation_frames import (
-    actions_of_other_files,
     keyed_file_actions,
     newest_actions,
     newest_adds,
@@ -49,6 +48,7 @@ from sparkdelta.table.log.reconciliation_frames import (
     superseding_files,
     superseding_keys,
     surviving_actions,
+    surviving_actions_by_path,
 )
 from sparkdelta.table.log.table_configuration import TableConfiguration
 
@@ -178,7 +178,7 @@ class TableState:
         removes = checkpoint.file_actions(StructField("remove", REMOVE))
         if not self.log.has_commits:
             return removes
-        survivors = self._above_commits(removes, are_adds=False)
+        survivors = self._unsuperseded(removes, are_adds=False)
         return survivors.unionByName(new)
 
     def file_references(self) -> DataFrame:
@@ -263,7 +263,7 @@ class TableState:
         adds = _kept(adds, skipping, stored)
         if not self.log.has_commits:
             return adds
-        survivors = self._above_commits(adds, are_adds=True)
+        survivors = self._unsuperseded(adds, are_adds=True)
         return survivors.unionByName(new, allowMissingColumns=True)
 
     def _new_adds(self, *, without_job: bool) -> DataFrame:
@@ -297,12 +297,12 @@ class TableState:
         survivors = self._surviving(adds, superseding_keys(keyed), are_adds=True)
         return survivors.unionByName(self._typed(new, with_json=False))
 
-    def _above_commits(self, actions: DataFrame, *, are_adds: bool) -> DataFrame:
+    def _unsuperseded(self, actions: DataFrame, *, are_adds: bool) -> DataFrame:
         """Return the adds or the removes of the checkpoint that no commit supersedes."""
         files = self.log.commits.distinct_files
         if files is None or files.num_rows > _MAX_NAMED_FILES:
             return self._surviving(actions, self._superseding, are_adds=are_adds)
-        return actions_of_other_files(
+        return surviving_actions_by_path(
             actions,
             added=files.filter(files["is_add"])["path"].to_pylist(),
             removed=files.filter(pc.invert(files["is_add"]))["path"].to_pylist(),

@@ -18,7 +18,6 @@ OF_LATE_SCANS = {
     "mark_rows_of_scan",
     "reads_batches",
     "rows_when_planned",
-    "scan_of_rows",
 }
 """The methods of `late_scans`, which Spark Connect does not have."""
 PACKAGE = Path(sparkdelta.__file__).parent

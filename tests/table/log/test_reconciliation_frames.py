@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from sparkdelta.table.log.reconciliation_frames import (
-    actions_of_other_files,
     contradicting_commits,
     keyed_file_actions,
     newest_adds,
@@ -21,6 +20,7 @@ from sparkdelta.table.log.reconciliation_frames import (
     superseding_files,
     superseding_keys,
     surviving_actions,
+    surviving_actions_by_path,
 )
 from tests.support.frame_inputs import ROOT, Commits
 from tests.support.settings import settings
@@ -181,7 +181,7 @@ def test_files_named_in_a_condition(spark: SparkSession, actions: Actions, are_a
         joined = surviving_actions(
             checkpoint, keys, are_adds=are_adds, table_root=ROOT, broadcast_keys=True
         )
-        filtered = actions_of_other_files(
+        filtered = surviving_actions_by_path(
             checkpoint, added=added, removed=removed, are_adds=are_adds, table_root=ROOT
         )
         assert len(stored) > len(shown(filtered)) > 0
