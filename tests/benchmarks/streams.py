@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
@@ -104,7 +104,7 @@ def small_batches(bench: Bench) -> Iterator[Comparison]:
         found: list[dict[str, Any]] = list(query.recentProgress)
         if found and found[-1]["batchId"] // 100 > max(seconds, default=0) // 100:
             say(f"batch {found[-1]['batchId']:,}")
-        seconds |= {b["batchId"]: b["durationMs"]["triggerExecution"] / 1000 for b in found}
+        seconds |= _seconds_of_batches(found)
     query.stop()
     first = range(10, 10 + _BATCHES)
     yield Comparison(
@@ -132,9 +132,8 @@ def steady_rows(bench: Bench) -> Iterator[Comparison]:
     for number in range(1, commits + 1):
         time.sleep(max(0.0, start + number - time.monotonic()))
         _append_thousand(bench.spark, source, number)
-        for batch in query.recentProgress:
-            seconds = batch["durationMs"]["triggerExecution"] / 1000
-            found.setdefault(batch["batchId"], (time.monotonic() - start, seconds))
+        for batch, seconds in _seconds_of_batches(query.recentProgress).items():
+            found.setdefault(batch, (time.monotonic() - start, seconds))
     late = time.monotonic() - start - commits
     query.processAllAvailable()
     query.stop()
@@ -158,6 +157,11 @@ def steady_rows(bench: Bench) -> Iterator[Comparison]:
         floor_seconds=first,
         seconds=last,
     )
+
+
+def _seconds_of_batches(progress: Sequence[Any]) -> dict[int, float]:
+    """Return the seconds of each batch by its id, from the progress of a query."""
+    return {b["batchId"]: b["durationMs"]["triggerExecution"] / 1000 for b in progress}
 
 
 def _append_thousand(spark: SparkSession, path: str, number: int) -> None:

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from tests.support import refresh_job
 from tests.support.cluster import Cluster, standalone_cluster
 from tests.support.delta_spark import DELTA_SETTINGS, PYSPARK_SERIES, DeltaSpark
-from tests.support.jars import JarsUnavailable
 from tests.support.s3_server import BUCKET, s3_jars, s3_server
 
 pytestmark = [pytest.mark.oracle, pytest.mark.slow]
@@ -97,10 +96,7 @@ def test_a_month_ends_with_the_same_tables(
 @pytest.fixture
 def s3(tmp_path: Path) -> Iterator[tuple[str, tuple[Path, ...], dict[str, str]]]:
     """A root in S3, and the JARs and settings by which Spark reads it."""
-    try:
-        jars = s3_jars(tmp_path)
-    except JarsUnavailable as unavailable:
-        pytest.skip(f"S3: {unavailable}")
+    jars = s3_jars(tmp_path)
     with s3_server() as settings:
         hadoop = {f"spark.hadoop.{name}": value for name, value in settings.items()}
         yield f"s3a://{BUCKET}/a shop", tuple(jars), hadoop

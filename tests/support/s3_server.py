@@ -24,19 +24,18 @@ _OTHERS = ("netty-nio-",)
 
 def s3_jars(scratch: Path) -> Sequence[Path]:
     """The JARs by which Spark reads and writes S3: without the bundle of all of Amazon's services,
-    which has half a gigabyte.
-
-    Raises
-    ------
-    JarsUnavailable
+    which has half a gigabyte. The test is skipped if they cannot be had.
     """
     parts = ("s3", "s3-transfer-manager", "sts", "apache-client", "netty-nio-client")
-    found = resolved_jars(
-        scratch,
+    needed = (
         Dependency("org.apache.hadoop", "hadoop-aws", HADOOP, is_alone=True),
         _ACCELERATOR,
         *(Dependency("software.amazon.awssdk", part, _SDK) for part in parts),
     )
+    try:
+        found = resolved_jars(scratch, *needed)
+    except JarsUnavailable as unavailable:
+        pytest.skip(f"S3: {unavailable}")
     return [
         jar for jar in found if jar.name.startswith(_OTHERS) or not jar.name.startswith(_SPARKS_OWN)
     ]
@@ -72,11 +71,8 @@ def s3_server() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def s3_session_settings(scratch: Path) -> Iterator[dict[str, str]]:
-    """Yield the settings of sessions that reach a server; skip the test if the JARs are missing."""
-    try:
-        jars = s3_jars(scratch)
-    except JarsUnavailable as unavailable:
-        pytest.skip(f"S3: {unavailable}")
+    """Yield the settings of sessions that reach a server with one empty bucket."""
+    jars = s3_jars(scratch)
     with s3_server() as hadoop:
         settings = {f"spark.hadoop.{name}": value for name, value in hadoop.items()}
         yield {"spark.jars": ",".join(map(str, jars)), **settings}

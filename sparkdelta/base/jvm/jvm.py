@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -222,6 +222,27 @@ def same_active_session(spark: SparkSession) -> Iterator[None]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+@contextmanager
+def same_active_sessions(
+    used: SparkSession, user: Callable[[], SparkSession | None]
+) -> Iterator[None]:
+    """Restore the active session of the thread, and the one that PySpark has for all threads, after
+    a block that uses another session.
+
+    Parameters
+    ----------
+    user
+        Returns the user's session, for PySpark if another thread was using `used` already.
+    """
+    before = SparkSession._activeSession
+    try:
+        with same_active_session(used):
+            yield
+    finally:
+        if SparkSession._activeSession is used:  # createDataFrame has set it
+            SparkSession._activeSession = user() if before is used else before
 
 
 def scala_items(sequence: Any) -> list[Any]:

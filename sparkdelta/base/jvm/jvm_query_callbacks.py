@@ -19,7 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
-from sparkdelta.base.jvm.jvm import jvm_of, same_active_session
+from sparkdelta.base.jvm.jvm import jvm_of, same_active_sessions
 from sparkdelta.exceptions import DeltaError, SparkMemberNotFoundError
 
 OPERATION = "sparkdelta.operation"
@@ -170,13 +170,8 @@ class QueryCallback:
         """Make the listing session the active one in a block; yield the JVM's session that it was
         before, or None.
         """
-        before = SparkSession._activeSession  # of all threads
-        try:
-            with same_active_session(self.listing):
-                sessions = self.jvm.org.apache.spark.sql.classic.SparkSession
-                active = sessions.getActiveSession()
-                sessions.setActiveSession(self.listing._jsparkSession)
-                yield active.get() if active.isDefined() else None
-        finally:
-            if SparkSession._activeSession is self.listing:
-                SparkSession._activeSession = self._user() if before is self.listing else before
+        with same_active_sessions(self.listing, self._user):
+            sessions = self.jvm.org.apache.spark.sql.classic.SparkSession
+            active = sessions.getActiveSession()
+            sessions.setActiveSession(self.listing._jsparkSession)
+            yield active.get() if active.isDefined() else None

@@ -160,21 +160,8 @@ class ClassicEngine(JvmFunctions, JvmAggregates, JvmScans, JvmLateScans, JvmStre
     def in_listing_session(self, *, compiles: bool) -> Iterator[SparkSession]:
         """Use a `listing_session` in a block; the active session is the same after it."""
         listing = self.listing_session(compiles=compiles)
-        with self._same_active_session(listing):
+        with jvm.same_active_sessions(listing, lambda: self.spark):
             yield listing
-
-    @contextmanager
-    def _same_active_session(self, used: SparkSession) -> Iterator[None]:
-        """Restore the active session of the thread, and PySpark's, after a block that uses another
-        one.
-        """
-        before = SparkSession._activeSession  # of all threads
-        try:
-            with jvm.same_active_session(self.spark):
-                yield
-        finally:
-            if SparkSession._activeSession is used:  # createDataFrame has set it
-                SparkSession._activeSession = self.spark if before is used else before
 
     def open_log(self, path: str, hadoop_conf: Mapping[str, str]) -> LogStore:
         """Return the log store of a table, chosen by the scheme of its path."""
@@ -206,7 +193,7 @@ class ClassicEngine(JvmFunctions, JvmAggregates, JvmScans, JvmLateScans, JvmStre
         """
         sibling = _sibling(self.spark, LOG_SETTINGS)
         self._copy_hadoop_settings(sibling, {SHUFFLE_PARTITIONS})
-        with self._same_active_session(sibling):
+        with jvm.same_active_sessions(sibling, lambda: self.spark):
             yield sibling
 
     def write_session(

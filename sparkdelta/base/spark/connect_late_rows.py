@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -100,9 +100,8 @@ def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFram
     """Return rows of which a query needs only those for which conditions on their columns are true;
     rows that the server caches, and others than late rows, as they are.
     """
-    frame: Any = rows
-    late, is_kept = getattr(frame._plan, "late_rows", None), frame._plan._plan_id in _kept
-    if not isinstance(late, _LateRows) or is_kept or not conditions:
+    frame, late = cast(Any, rows), _late_rows_in(rows)
+    if late is None or not conditions:
         return rows
     expressions: list[Any] = [F.expr(text) for text in conditions]
     client, found = frame._session.client, late.rows_for
@@ -117,12 +116,20 @@ def with_sent_conditions(rows: DataFrame, conditions: Sequence[str]) -> DataFram
 
 
 def scan_of_late_rows(rows: DataFrame) -> Any:
-    """Return the scan of which rows are all rows; None for other rows, and for those that the
-    server caches.
+    """Return the scan that a DataFrame reads whole; None if it reads anything else, or if the
+    server caches it.
+    """
+    late = _late_rows_in(rows)
+    return None if late is None else late.scan
+
+
+def _late_rows_in(rows: DataFrame) -> _LateRows | None:
+    """Return the late rows that a DataFrame consists of; None if it is made in another way, or if
+    the server caches it.
     """
     frame: Any = rows
-    late, is_kept = getattr(frame._plan, "late_rows", None), frame._plan._plan_id in _kept
-    return late.scan if isinstance(late, _LateRows) and not is_kept else None
+    late = getattr(frame._plan, "late_rows", None)
+    return late if isinstance(late, _LateRows) and frame._plan._plan_id not in _kept else None
 
 
 def hold_late_rows(result: DataFrame, sources: Sequence[DataFrame]) -> None:

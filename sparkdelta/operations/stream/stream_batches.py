@@ -139,10 +139,12 @@ class BatchPlanner:
         """A scan of the rows of a batch, given their files."""
         return replace(self.opened.scan(), is_streaming=True)
 
-    @property
-    def _most_files(self) -> int:
-        """The most files of a batch that has no limit, which the driver holds."""
-        return max(MAX_DRIVER_FILES, self.options.max_files_per_trigger or 0)
+    def _admission(self, limit: ReadLimit, finish: StreamOffset | None) -> Admission:
+        """Return the admission of a new batch. The driver holds its files: a batch whose end is not
+        known has at most `MAX_DRIVER_FILES`, unless ``maxFilesPerTrigger`` is larger.
+        """
+        most = max(MAX_DRIVER_FILES, self.options.max_files_per_trigger or 0)
+        return Admission.of(limit, most=most if finish is None else _NO_LIMIT)
 
     def newest_version(self, begin: StreamOffset) -> Version:
         """Return the latest version, or the one before `begin` if no commit followed it."""
@@ -162,7 +164,7 @@ class BatchPlanner:
         the stream cannot read is a DeltaError.
         """
         self._check_begin(state, begin)
-        admission = Admission.of(limit, most=self._most_files if finish is None else NO_LIMIT)
+        admission = self._admission(limit, finish)
         return self._admitted(self._parts(state, begin, admission, finish), begin, admission)
 
     def _admitted(
@@ -402,7 +404,7 @@ class BatchPlanner:
         return schema_problem(self.opened, self.options, version, metadata)
 
 
-NO_LIMIT = 1 << 62
+_NO_LIMIT = 1 << 62
 
 
 def _indexed_parts(

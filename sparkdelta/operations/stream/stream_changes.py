@@ -20,7 +20,6 @@ from sparkdelta.exceptions import DeltaError
 from sparkdelta.operations.stream.admission import Admission
 from sparkdelta.operations.stream.indexed_files import VERSION
 from sparkdelta.operations.stream.stream_batches import (
-    NO_LIMIT,
     BatchPlan,
     BatchPlanner,
     ChangedCommits,
@@ -60,7 +59,7 @@ class ChangePlanner(BatchPlanner):
         finish: StreamOffset | None = None,
     ) -> BatchPlan:
         self._check_begin(state, begin)
-        admission = Admission.of(limit, most=self._most_files if finish is None else NO_LIMIT)
+        admission = self._admission(limit, finish)
         files: tuple[pa.Table, ...] = ()
         if begin.is_initial:
             parts = self._initial_parts(state, begin, admission, finish)

@@ -456,7 +456,7 @@ def _queried_actions(reader: CheckpointReader) -> _Found:
     if not _has_sidecars(actions):
         return actions, False
     of_files = reader.actions(*_PATHS.fields).filter(is_of_file)
-    what = "add and remove actions in a V2 checkpoint file"
+    what = "first add or remove action of a checkpoint"
     return actions, has_rows(of_files, what=what, version=reader.version)
 
 

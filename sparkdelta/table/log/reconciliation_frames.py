@@ -179,9 +179,9 @@ def surviving_actions_by_path(
     are_adds: bool,
     table_root: str,
 ) -> DataFrame:
-    """Return what `surviving_actions` does, by a condition that names the files of the commits.
+    """Filter the actions of a checkpoint as `surviving_actions` does, without a join.
 
-    There must be few, all without deletion vectors.
+    For commits with few files, none of which has a deletion vector.
 
     Parameters
     ----------

@@ -19,7 +19,6 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 from sparkdelta import load_snapshot, read_delta
 from sparkdelta.base.storage.object_log import open_objects
 from tests.support.connect_server import connect_server
-from tests.support.jars import JarsUnavailable
 from tests.support.s3_server import BUCKET, s3_jars, s3_server
 
 pytestmark = [pytest.mark.connect, pytest.mark.full]
@@ -234,10 +233,7 @@ def test_a_client_without_the_servers_disk_runs_every_verb(
 @pytest.mark.slow
 def test_a_client_without_the_servers_credentials_runs_every_verb_on_s3(tmp_path: Path) -> None:
     """From Spark 4.3 on, a server does not show its secret settings, and no client sends them."""
-    try:
-        jars = s3_jars(tmp_path)
-    except JarsUnavailable as unavailable:
-        pytest.skip(f"S3: {unavailable}")
+    jars = s3_jars(tmp_path)
     wrong = {
         "AWS_ACCESS_KEY_ID": "wrong", "AWS_SECRET_ACCESS_KEY": "wrong",
         "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_REGION": "eu-west-1",

@@ -130,7 +130,7 @@ def test_batches(spark: SparkSession, table_path: str, bound: int) -> None:
 def test_a_batch_without_a_limit_is_bounded(
     spark: SparkSession, table_path: str, wanted: int | None
 ) -> None:
-    """The driver holds its files: few, unless the user asks for more."""
+    """It has at most `MAX_DRIVER_FILES`, unless `max_files_per_trigger` is larger."""
     path = Path(table_path)
     table(path, [add("a"), add("b"), add("c"), add("d")])
     source = stream(spark, path, max_files_per_trigger=wanted)

@@ -170,7 +170,7 @@ def test_a_checkpoint_in_between_changes_nothing(actions: Actions, broadcast_key
 
 @pytest.mark.parametrize("are_adds", [True, False])
 def test_files_named_in_a_condition(spark: SparkSession, actions: Actions, are_adds: bool) -> None:
-    """It keeps what the join keeps, whatever a path holds. PROTOCOL.md#action-reconciliation"""
+    """The condition and the join keep the same actions. PROTOCOL.md#action-reconciliation"""
     names = ["a", "b%20c", "it's", 'q"q', "p=1/ü~😀", "\\n", "%", ""]
     stored = [add(name) for name in names] + [add(name, deletionVector=V) for name in names]
     stored += [add(f"{ROOT}/a"), add("/t/b%20c", deletionVector=W), add("kept")]

@@ -158,7 +158,7 @@ def test_queries_follow_the_table(client: SparkSession, table: str) -> None:
 
 
 def test_the_log_counts_all_rows(client: SparkSession, tmp_path: Path) -> None:
-    """Those of the version that a query reads; others are counted in the files.
+    """`count()` follows the table's version; Spark counts filtered rows in the data files.
 
     PROTOCOL.md#per-file-statistics
     """
